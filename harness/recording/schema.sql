@@ -1,0 +1,280 @@
+-- The recording: one DuckDB file per recording. Every time is in nanoseconds on the monotonic clock
+-- of the machine that recorded, and names ending in _ns are such times or differences of them.
+-- The comments below are the data dictionary: the site renders them, and a test fails where one
+-- is missing.
+
+CREATE TABLE recording (
+    schema_version INTEGER NOT NULL,
+    recording_id VARCHAR NOT NULL,
+    episode VARCHAR NOT NULL,
+    tier VARCHAR NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    finished_at TIMESTAMPTZ,
+    experiment_toml VARCHAR NOT NULL,
+    experiment_sha256 VARCHAR NOT NULL
+);
+COMMENT ON TABLE recording IS 'One row: what was recorded, from which declaration.';
+COMMENT ON COLUMN recording.schema_version IS 'Version of this schema; a reader refuses a version it does not know.';
+COMMENT ON COLUMN recording.recording_id IS 'Name of the recording: date, tier and a counter.';
+COMMENT ON COLUMN recording.episode IS 'Two-digit number of the episode.';
+COMMENT ON COLUMN recording.tier IS 'Machine tier: cpu or gpu.';
+COMMENT ON COLUMN recording.created_at IS 'Wall-clock time at which the recording was begun.';
+COMMENT ON COLUMN recording.finished_at IS 'Wall-clock time at which its last cell was committed; NULL while cells are missing.';
+COMMENT ON COLUMN recording.experiment_toml IS 'The whole declaration, as it was when the recording began.';
+COMMENT ON COLUMN recording.experiment_sha256 IS 'SHA-256 of experiment_toml; a continued recording must match it.';
+
+CREATE TABLE session (
+    session_id INTEGER PRIMARY KEY,
+    started_at TIMESTAMPTZ NOT NULL,
+    started_ns BIGINT NOT NULL,
+    boot_id VARCHAR NOT NULL,
+    harness_version VARCHAR NOT NULL,
+    harness_commit VARCHAR,
+    lock_sha256 VARCHAR,
+    machine JSON NOT NULL
+);
+COMMENT ON TABLE session IS 'One row per start of the harness: a recording that was interrupted and continued has several. Cells are compared only within one session.';
+COMMENT ON COLUMN session.session_id IS 'Counter from 1.';
+COMMENT ON COLUMN session.started_at IS 'Wall-clock time of the start.';
+COMMENT ON COLUMN session.started_ns IS 'Monotonic time of the start; the origin for plots.';
+COMMENT ON COLUMN session.boot_id IS 'Boot of the kernel: monotonic times compare only within one boot.';
+COMMENT ON COLUMN session.harness_version IS 'Version of this harness.';
+COMMENT ON COLUMN session.harness_commit IS 'Commit of the repository, with "-dirty" where the tree had changes; NULL outside a checkout.';
+COMMENT ON COLUMN session.lock_sha256 IS 'SHA-256 of the lock file that the harness was installed from.';
+COMMENT ON COLUMN session.machine IS 'Processor, cores, memory, kernel, GPUs, core assignment and Python of the machine.';
+
+CREATE TABLE model (
+    model_id VARCHAR PRIMARY KEY,
+    source VARCHAR NOT NULL,
+    weights_sha256 VARCHAR,
+    weight_bytes BIGINT,
+    config JSON
+);
+COMMENT ON TABLE model IS 'The models served.';
+COMMENT ON COLUMN model.model_id IS 'Name under which the engines serve it.';
+COMMENT ON COLUMN model.source IS 'Where the weights come from, without any machine path.';
+COMMENT ON COLUMN model.weights_sha256 IS 'SHA-256 of the safetensors file(s); NULL for a server that was already running.';
+COMMENT ON COLUMN model.weight_bytes IS 'Size of the weight files, bytes.';
+COMMENT ON COLUMN model.config IS 'The model''s config.json.';
+
+CREATE TABLE engine_run (
+    run_id INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL,
+    engine VARCHAR NOT NULL,
+    version VARCHAR,
+    model_id VARCHAR NOT NULL,
+    argv VARCHAR[] NOT NULL,
+    env MAP(VARCHAR, VARCHAR) NOT NULL,
+    lock_sha256 VARCHAR,
+    cores INTEGER[],
+    started_ns BIGINT NOT NULL,
+    ready_ns BIGINT,
+    stopped_ns BIGINT,
+    kv_pool_tokens BIGINT,
+    exit_note VARCHAR
+);
+COMMENT ON TABLE engine_run IS 'One row per start of an engine process.';
+COMMENT ON COLUMN engine_run.run_id IS 'Counter from 1.';
+COMMENT ON COLUMN engine_run.session_id IS 'The session that started it.';
+COMMENT ON COLUMN engine_run.engine IS 'vllm, sglang, transformers, external (a server that was already running) or emulator.';
+COMMENT ON COLUMN engine_run.version IS 'Version the engine reports.';
+COMMENT ON COLUMN engine_run.model_id IS 'The model served.';
+COMMENT ON COLUMN engine_run.argv IS 'Full command line, secrets redacted, machine paths shortened.';
+COMMENT ON COLUMN engine_run.env IS 'Environment variables that the harness set for it, secrets redacted.';
+COMMENT ON COLUMN engine_run.lock_sha256 IS 'SHA-256 of the lock file its environment was installed from.';
+COMMENT ON COLUMN engine_run.cores IS 'CPU cores it was pinned to; NULL where not pinned.';
+COMMENT ON COLUMN engine_run.started_ns IS 'When its process was started.';
+COMMENT ON COLUMN engine_run.ready_ns IS 'When it first answered that it was healthy.';
+COMMENT ON COLUMN engine_run.stopped_ns IS 'When it had exited.';
+COMMENT ON COLUMN engine_run.kv_pool_tokens IS 'Size of the KV cache pool in tokens, from the engine''s own log; NULL where it prints none.';
+COMMENT ON COLUMN engine_run.exit_note IS 'Why it ended, where that was not asked for.';
+
+CREATE TABLE cell (
+    cell_id INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL,
+    run_id INTEGER NOT NULL,
+    engine VARCHAR NOT NULL,
+    sweep VARCHAR NOT NULL,
+    repeat INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    endpoint VARCHAR NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    in_flight INTEGER NOT NULL,
+    min_requests INTEGER NOT NULL,
+    min_duration_s DOUBLE NOT NULL,
+    warmup_requests INTEGER NOT NULL,
+    seed_prompts BIGINT NOT NULL,
+    seed_arrivals BIGINT NOT NULL,
+    seed_sampling BIGINT NOT NULL,
+    started_ns BIGINT NOT NULL,
+    measured_ns BIGINT NOT NULL,
+    ended_ns BIGINT NOT NULL,
+    verdict VARCHAR NOT NULL,
+    reasons VARCHAR[] NOT NULL,
+    client JSON NOT NULL
+);
+COMMENT ON TABLE cell IS 'One row per cell: one load level of one engine in one repeat. A cell is committed as a whole when it ends.';
+COMMENT ON COLUMN cell.cell_id IS 'Counter from 1, in the order recorded.';
+COMMENT ON COLUMN cell.session_id IS 'The session that recorded it.';
+COMMENT ON COLUMN cell.run_id IS 'The engine process that served it.';
+COMMENT ON COLUMN cell.engine IS 'The engine, as in engine_run.';
+COMMENT ON COLUMN cell.sweep IS 'Name of the sweep in the declaration.';
+COMMENT ON COLUMN cell.repeat IS 'Repeat, from 1. Engines take turns within a repeat, and each repeat starts the engine afresh.';
+COMMENT ON COLUMN cell.position IS 'Place of the cell in the declared order, from 1.';
+COMMENT ON COLUMN cell.endpoint IS 'completions or chat.';
+COMMENT ON COLUMN cell.prompt_tokens IS 'Prompt length asked for, tokens.';
+COMMENT ON COLUMN cell.output_tokens IS 'Output length asked for, tokens.';
+COMMENT ON COLUMN cell.in_flight IS 'Requests kept in flight (closed loop).';
+COMMENT ON COLUMN cell.min_requests IS 'The cell ends only when this many measured requests are done and min_duration_s has passed.';
+COMMENT ON COLUMN cell.min_duration_s IS 'Shortest measured phase, seconds.';
+COMMENT ON COLUMN cell.warmup_requests IS 'Requests sent before the measured phase; recorded with phase warmup and excluded from every metric.';
+COMMENT ON COLUMN cell.seed_prompts IS 'Seed of the prompts.';
+COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the arrival times.';
+COMMENT ON COLUMN cell.seed_sampling IS 'Seed sent to the engine for sampling.';
+COMMENT ON COLUMN cell.started_ns IS 'When the load process began.';
+COMMENT ON COLUMN cell.measured_ns IS 'When the measured phase began.';
+COMMENT ON COLUMN cell.ended_ns IS 'When the last request had ended.';
+COMMENT ON COLUMN cell.verdict IS 'VALID or INVALID. An INVALID cell never enters a metric view.';
+COMMENT ON COLUMN cell.reasons IS 'Why the cell is INVALID; empty where it is VALID.';
+COMMENT ON COLUMN cell.client IS 'Health of the load process: schedule lag, user-space lag, CPU, shared reads, reads without a kernel stamp.';
+
+CREATE TABLE request (
+    cell_id INTEGER NOT NULL,
+    request_id INTEGER NOT NULL,
+    phase VARCHAR NOT NULL,
+    prompt_sha256 VARCHAR NOT NULL,
+    scheduled_ns BIGINT NOT NULL,
+    sent_ns BIGINT,
+    first_byte_ns BIGINT,
+    first_token_ns BIGINT,
+    first_answer_ns BIGINT,
+    last_token_ns BIGINT,
+    ended_ns BIGINT,
+    prompt_tokens INTEGER,
+    cached_tokens INTEGER,
+    output_tokens INTEGER,
+    client_output_tokens INTEGER,
+    chunk_offset_ns BIGINT[] NOT NULL,
+    chunk_tokens UTINYINT[] NOT NULL,
+    chunk_shared BOOLEAN[] NOT NULL,
+    finish_reason VARCHAR,
+    http_status INTEGER,
+    error VARCHAR,
+    output_text VARCHAR
+);
+COMMENT ON TABLE request IS 'One row per request, failed ones included.';
+COMMENT ON COLUMN request.cell_id IS 'The cell it belongs to.';
+COMMENT ON COLUMN request.request_id IS 'Counter within the cell, from 1, in the planned order.';
+COMMENT ON COLUMN request.phase IS 'warmup or measured.';
+COMMENT ON COLUMN request.prompt_sha256 IS 'SHA-256 of the prompt''s token ids (little-endian 32-bit), so that equal prompts can be paired across engines.';
+COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended.';
+COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';
+COMMENT ON COLUMN request.first_byte_ns IS 'Kernel receive time of the read that held the first byte of the answer.';
+COMMENT ON COLUMN request.first_token_ns IS 'Arrival of the first chunk that carries a token of any kind (reasoning included).';
+COMMENT ON COLUMN request.first_answer_ns IS 'Arrival of the first chunk that carries a token of the answer itself.';
+COMMENT ON COLUMN request.last_token_ns IS 'Arrival of the last chunk that carries a token.';
+COMMENT ON COLUMN request.ended_ns IS 'Arrival of the end of the answer, or the time of the failure.';
+COMMENT ON COLUMN request.prompt_tokens IS 'Prompt tokens that the server counted (usage); NULL if it sent none.';
+COMMENT ON COLUMN request.cached_tokens IS 'Prompt tokens that the server took from its prefix cache (usage); NULL if it does not say.';
+COMMENT ON COLUMN request.output_tokens IS 'Output tokens that the server counted (usage); NULL if it sent none.';
+COMMENT ON COLUMN request.client_output_tokens IS 'Output tokens that the client counted from the stream, as a check.';
+COMMENT ON COLUMN request.chunk_offset_ns IS 'Arrival of each chunk that carries tokens, as time since sent_ns: the kernel''s receive time of the read that completed the chunk.';
+COMMENT ON COLUMN request.chunk_tokens IS 'Tokens in each of those chunks: from the server''s running usage where it sends one, else one per chunk where that adds up to its total. Empty where neither holds.';
+COMMENT ON COLUMN request.chunk_shared IS 'True where the chunk shared its read with a later one, so that its time is an upper bound.';
+COMMENT ON COLUMN request.finish_reason IS 'As the server gave it.';
+COMMENT ON COLUMN request.http_status IS 'HTTP status; NULL if none came.';
+COMMENT ON COLUMN request.error IS 'What failed; NULL for a success. Success is: status 200, a finish reason, at least one token, a usage.';
+COMMENT ON COLUMN request.output_text IS 'The text of the answer. Data, never markup.';
+
+CREATE TABLE engine_metric (
+    run_id INTEGER NOT NULL,
+    cell_id INTEGER,
+    t_ns BIGINT NOT NULL,
+    name VARCHAR NOT NULL,
+    labels VARCHAR NOT NULL,
+    value DOUBLE NOT NULL
+);
+COMMENT ON TABLE engine_metric IS 'Samples of the engine''s /metrics. A row is kept where a value changed; the first and the last sample of a cell are kept whole.';
+COMMENT ON COLUMN engine_metric.run_id IS 'The engine process.';
+COMMENT ON COLUMN engine_metric.cell_id IS 'The cell in flight.';
+COMMENT ON COLUMN engine_metric.t_ns IS 'When the answer of /metrics had arrived.';
+COMMENT ON COLUMN engine_metric.name IS 'Name of the metric, as the engine gives it.';
+COMMENT ON COLUMN engine_metric.labels IS 'Its labels, as name=value pairs in alphabetical order; the model name is left out.';
+COMMENT ON COLUMN engine_metric.value IS 'Its value, in the engine''s own unit.';
+
+CREATE TABLE scrape (
+    run_id INTEGER NOT NULL,
+    cell_id INTEGER,
+    t_ns BIGINT NOT NULL,
+    took_ns BIGINT NOT NULL
+);
+COMMENT ON TABLE scrape IS 'One row per read of /metrics: when, and how long it took.';
+COMMENT ON COLUMN scrape.run_id IS 'The engine process.';
+COMMENT ON COLUMN scrape.cell_id IS 'The cell in flight.';
+COMMENT ON COLUMN scrape.t_ns IS 'When the answer had arrived.';
+COMMENT ON COLUMN scrape.took_ns IS 'From asking to answer.';
+
+CREATE TABLE host_sample (
+    cell_id INTEGER,
+    t_ns BIGINT NOT NULL,
+    core_busy_frac DOUBLE[] NOT NULL,
+    core_steal_frac DOUBLE[] NOT NULL,
+    memory_used_bytes BIGINT NOT NULL,
+    engine_rss_bytes BIGINT,
+    engine_cpu_s DOUBLE
+);
+COMMENT ON TABLE host_sample IS 'Samples of the machine, at least twice a second while a cell is in flight.';
+COMMENT ON COLUMN host_sample.cell_id IS 'The cell in flight.';
+COMMENT ON COLUMN host_sample.t_ns IS 'When the sample was taken.';
+COMMENT ON COLUMN host_sample.core_busy_frac IS 'Busy share of each core since the sample before, 0 to 1.';
+COMMENT ON COLUMN host_sample.core_steal_frac IS 'Share of each core that the hypervisor gave to others, 0 to 1.';
+COMMENT ON COLUMN host_sample.memory_used_bytes IS 'Memory in use on the machine, bytes.';
+COMMENT ON COLUMN host_sample.engine_rss_bytes IS 'Resident memory of the engine''s processes, bytes; NULL for a server elsewhere.';
+COMMENT ON COLUMN host_sample.engine_cpu_s IS 'CPU time used by the engine''s processes since they started, seconds.';
+
+CREATE TABLE gpu_sample (
+    cell_id INTEGER,
+    t_ns BIGINT NOT NULL,
+    gpu INTEGER NOT NULL,
+    sm_clock_mhz INTEGER,
+    memory_clock_mhz INTEGER,
+    power_w DOUBLE,
+    temperature_c INTEGER,
+    memory_used_bytes BIGINT,
+    busy_frac DOUBLE,
+    throttle_reasons BIGINT
+);
+COMMENT ON TABLE gpu_sample IS 'NVML samples of each GPU, on the same clock; empty on the cpu tier.';
+COMMENT ON COLUMN gpu_sample.cell_id IS 'The cell in flight.';
+COMMENT ON COLUMN gpu_sample.t_ns IS 'When the sample was taken.';
+COMMENT ON COLUMN gpu_sample.gpu IS 'Index of the GPU.';
+COMMENT ON COLUMN gpu_sample.sm_clock_mhz IS 'SM clock, MHz.';
+COMMENT ON COLUMN gpu_sample.memory_clock_mhz IS 'Memory clock, MHz.';
+COMMENT ON COLUMN gpu_sample.power_w IS 'Power draw, watts.';
+COMMENT ON COLUMN gpu_sample.temperature_c IS 'Temperature, degrees Celsius.';
+COMMENT ON COLUMN gpu_sample.memory_used_bytes IS 'Device memory in use, bytes.';
+COMMENT ON COLUMN gpu_sample.busy_frac IS 'Share of time in which a kernel ran, as NVML gives it, 0 to 1.';
+COMMENT ON COLUMN gpu_sample.throttle_reasons IS 'NVML bit mask of clock-limit reasons.';
+
+CREATE TABLE log_line (
+    run_id INTEGER NOT NULL,
+    t_ns BIGINT NOT NULL,
+    line VARCHAR NOT NULL
+);
+COMMENT ON TABLE log_line IS 'The engine''s log, line by line.';
+COMMENT ON COLUMN log_line.run_id IS 'The engine process.';
+COMMENT ON COLUMN log_line.t_ns IS 'When the harness read the line.';
+COMMENT ON COLUMN log_line.line IS 'The line, secrets redacted, machine paths shortened. Data, never markup.';
+
+CREATE TABLE clock_anchor (
+    cell_id INTEGER NOT NULL,
+    mono_ns BIGINT NOT NULL,
+    realtime_minus_mono_ns BIGINT NOT NULL,
+    width_ns BIGINT NOT NULL
+);
+COMMENT ON TABLE clock_anchor IS 'Pairs of the wall clock and the monotonic clock, taken through every cell: kernel receive stamps are wall-clock and are converted with the nearest pair.';
+COMMENT ON COLUMN clock_anchor.cell_id IS 'The cell in flight.';
+COMMENT ON COLUMN clock_anchor.mono_ns IS 'Monotonic time of the pair.';
+COMMENT ON COLUMN clock_anchor.realtime_minus_mono_ns IS 'Wall clock minus monotonic clock.';
+COMMENT ON COLUMN clock_anchor.width_ns IS 'Time between the two monotonic reads around the wall-clock read: the pair is off by at most this.';
