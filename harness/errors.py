@@ -2,4 +2,4 @@
 
 
 class HarnessError(Exception):
-    """A fault the user can act on. `cli` prints the message without a traceback and exits with 1."""
+    """A fault the user can act on: `cli` prints the message, without a traceback, and exits 1."""

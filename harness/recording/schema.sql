@@ -11,7 +11,9 @@ CREATE TABLE recording (
     created_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,
     experiment_toml VARCHAR NOT NULL,
-    experiment_sha256 VARCHAR NOT NULL
+    experiment_sha256 VARCHAR NOT NULL,
+    engines VARCHAR[] NOT NULL,
+    views_sha256 VARCHAR
 );
 COMMENT ON TABLE recording IS 'One row: what was recorded, from which declaration.';
 COMMENT ON COLUMN recording.schema_version IS 'Version of this schema; a reader refuses a version it does not know.';
@@ -22,6 +24,8 @@ COMMENT ON COLUMN recording.created_at IS 'Wall-clock time at which the recordin
 COMMENT ON COLUMN recording.finished_at IS 'Wall-clock time at which its last cell was committed; NULL while cells are missing.';
 COMMENT ON COLUMN recording.experiment_toml IS 'The whole declaration, as it was when the recording began.';
 COMMENT ON COLUMN recording.experiment_sha256 IS 'SHA-256 of experiment_toml; a continued recording must match it.';
+COMMENT ON COLUMN recording.views_sha256 IS 'SHA-256 of the views.sql that its views were made from.';
+COMMENT ON COLUMN recording.engines IS 'The engines that it covers, in the declared order.';
 
 CREATE TABLE session (
     session_id INTEGER PRIMARY KEY,
@@ -64,7 +68,7 @@ CREATE TABLE engine_run (
     version VARCHAR,
     model_id VARCHAR NOT NULL,
     argv VARCHAR[] NOT NULL,
-    env MAP(VARCHAR, VARCHAR) NOT NULL,
+    env JSON NOT NULL,
     lock_sha256 VARCHAR,
     cores INTEGER[],
     started_ns BIGINT NOT NULL,
@@ -167,7 +171,7 @@ COMMENT ON TABLE request IS 'One row per request, failed ones included.';
 COMMENT ON COLUMN request.cell_id IS 'The cell it belongs to.';
 COMMENT ON COLUMN request.request_id IS 'Counter within the cell, from 1, in the planned order.';
 COMMENT ON COLUMN request.phase IS 'warmup or measured.';
-COMMENT ON COLUMN request.prompt_sha256 IS 'SHA-256 of the prompt''s token ids (little-endian 32-bit), so that equal prompts can be paired across engines.';
+COMMENT ON COLUMN request.prompt_sha256 IS 'SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
 COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended.';
 COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';
 COMMENT ON COLUMN request.first_byte_ns IS 'Kernel receive time of the read that held the first byte of the answer.';

@@ -1,0 +1,178 @@
+"""How true is a recorded chunk time? Measured against the emulator, which says when it wrote.
+
+    python -m harness.bench [--write FILE]     (make bench)
+
+Why: the kernel's receive stamp is what lets a small Python client be exact; here it is held against
+the emulator's own time of each write, beside the stamp that user space would have taken of the very
+same reads. The emulator runs on core 0, the load process on core 1, each stream at a phase of its
+own. Error: recorded arrival minus the emulator's time before its write(2), so it contains the write
+itself. Every chunk counts, those that shared a read too. The last line is one JSON object.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from harness.errors import HarnessError
+from harness.load.clock import Clock
+from harness.load.parse import parse_request
+from harness.load.plan import LoadPlan, PlannedRequest
+from harness.load.spool import read_anchors, read_requests
+
+GAP_MS = 20  # 50 chunks/s a stream
+GOAL_P99_MS = 0.1
+PORT = 8799
+SERVER_CORE, CLIENT_CORE = 0, 1
+_TRUTH = re.compile(rb'"emulator_ns":(\d+)')
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Error of recorded chunk times, measured.")
+    parser.add_argument("--streams", type=int, default=400)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--write", type=Path, help="also write the JSON to this file")
+    options = parser.parse_args()
+    print(
+        f"{options.streams} streams of {1000 // GAP_MS} chunks/s, {options.seconds:g} s each time"
+    )
+    print(f"{'':8}{'chunks/s':>10}{'kernel stamp error, ms':>34}{'user-space error, ms':>34}")
+    print(f"{'':18}{'p50       p99     p99.9':>34}{'p50       p99     p99.9':>34}  shared   core")
+    emulator = _start_emulator()
+    try:
+        repeats = []
+        for number in range(1, options.repeats + 1):
+            repeats.append(_repeat(options.streams, options.seconds))
+            print(_row(str(number), repeats[-1]), flush=True)
+    finally:
+        emulator.kill()
+        emulator.wait()
+    middle = {name: float(np.median([repeat[name] for repeat in repeats])) for name in repeats[0]}
+    print(_row("median", middle))
+    result = {
+        "streams": options.streams,
+        "chunks_per_s_each": 1000 // GAP_MS,
+        "seconds": options.seconds,
+        "repeats": repeats,
+        "median": middle,
+        "goal_p99_ms": GOAL_P99_MS,
+        "goal_met": max(repeat["kernel_p99_ms"] for repeat in repeats) < GOAL_P99_MS,
+        "cores": psutil.cpu_count(),
+    }
+    line = json.dumps(result)
+    if options.write:
+        options.write.write_text(line + "\n", encoding="utf-8")
+    print(line)
+
+
+def _start_emulator() -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(PORT)]
+    argv += ["--gap-ms", str(GAP_MS), "--phase-ms", str(GAP_MS), "--ttft-ms", "200"]
+    emulator = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    psutil.Process(emulator.pid).cpu_affinity([SERVER_CORE])
+    for _ in range(100):
+        if emulator.poll() is not None:
+            raise HarnessError(f"the emulator could not start: is port {PORT} in use?")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
+            return emulator
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    emulator.kill()
+    raise HarnessError("the emulator did not answer within 10 s")
+
+
+def _repeat(streams: int, seconds: float) -> dict[str, float]:
+    chunks = round(seconds * 1000 / GAP_MS)
+    body = {
+        "model": "emulator",
+        "prompt": [1] * 32,
+        "max_tokens": chunks,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    requests = tuple(
+        PlannedRequest(number, "measured", json.dumps(body)) for number in range(1, streams + 1)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        spool = Path(folder, "spool")
+        plan = LoadPlan(
+            url=f"http://127.0.0.1:{PORT}/v1/completions",
+            in_flight=streams,
+            min_requests=streams,
+            min_duration_s=0.0,
+            timeout_s=seconds * 3 + 10,
+            core=CLIENT_CORE,
+            spool_path=str(spool),
+            requests=requests,
+        )
+        plan.save(Path(folder, "plan.json"))
+        argv = [sys.executable, "-m", "harness.load", str(Path(folder, "plan.json"))]
+        output = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return _compare(spool, json.loads(output.splitlines()[-1]))
+
+
+def _compare(spool: Path, summary: dict[str, Any]) -> dict[str, float]:
+    clock = Clock(read_anchors(spool))
+    kernel_ns, user_ns, arrivals_ns, shared = [], [], [], 0
+    unstamped = 0
+    for raw in read_requests(spool):
+        truth = np.array([int(t) for t in _TRUTH.findall(raw.data)])
+        parsed = parse_request(raw, clock)
+        in_user_space = replace(raw, read_kernel_ns=[0] * len(raw.read_bytes))
+        if parsed.error or raw.sent_ns is None:
+            raise HarnessError(f"request {raw.request_id} against the emulator: {parsed.error}")
+        arrived = raw.sent_ns + np.array(parsed.chunk_offset_ns)
+        seen = raw.sent_ns + np.array(parse_request(in_user_space, clock).chunk_offset_ns)
+        arrivals_ns.append(arrived)
+        kernel_ns.append(arrived - truth)
+        user_ns.append(seen - truth)
+        shared += sum(parsed.chunk_shared)
+        unstamped += parsed.unstamped_reads
+    arrivals = np.concatenate(arrivals_ns)
+    count = len(arrivals)
+    return {
+        "chunks": count,
+        "chunks_per_s": count / (np.ptp(arrivals) / 1e9),
+        **_percentiles("kernel", np.concatenate(kernel_ns)),
+        **_percentiles("user", np.concatenate(user_ns)),
+        "shared_frac": shared / count,
+        "unstamped_reads": unstamped,
+        "core_frac": summary["cpu_frac"],
+        "cpu_s_per_million_chunks": summary["cpu_s"] / count * 1e6,
+    }
+
+
+def _percentiles(name: str, error_ns: np.ndarray) -> dict[str, float]:
+    values = np.percentile(np.abs(error_ns), [50, 99, 99.9, 100]) / 1e6
+    shares = ("p50", "p99", "p99_9", "max")
+    return {f"{name}_{share}_ms": float(v) for share, v in zip(shares, values, strict=True)}
+
+
+def _row(title: str, repeat: dict[str, float]) -> str:
+    errors = "".join(
+        f"{'':4}"
+        + "".join(f"{repeat[f'{side}_{share}_ms']:10.4f}" for share in ("p50", "p99", "p99_9"))
+        for side in ("kernel", "user")
+    )
+    health = f"{repeat['shared_frac']:8.2%}{repeat['core_frac']:7.0%}"
+    return f"{title:8}{repeat['chunks_per_s']:10,.0f}{errors}{health}"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except HarnessError as fault:
+        sys.exit(str(fault))

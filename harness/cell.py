@@ -1,0 +1,203 @@
+"""Runs one cell against a ready engine and gives back its rows.
+
+The load runs in a process of its own, on the client's core; this process samples telemetry while
+it waits and parses what was received only after the measured phase is over.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from harness.engines.base import Engine
+from harness.engines.process import die_with_parent
+from harness.errors import HarnessError
+from harness.experiment import Cell, Seeds, Tier
+from harness.load.clock import Anchor, Clock
+from harness.load.parse import ParsedRequest, parse_request
+from harness.load.plan import LoadPlan, PlannedRequest
+from harness.load.spool import RawRequest, read_spool
+from harness.recording.store import record_of
+from harness.recording.verdict import Asked, judge
+from harness.telemetry.sampler import Sampler, Telemetry
+from harness.workload import Prompt
+
+PACKAGE_ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The engine a cell runs against. alive: whether its process still runs. pids: all of them."""
+
+    engine: Engine
+    base_url: str
+    served_name: str
+    alive: Any
+    pids: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """Rows by table, ready for the recording; each still lacks its ids."""
+
+    cell: dict[str, Any]
+    requests: list[dict[str, Any]]
+    anchors: list[Anchor]
+    telemetry: Telemetry
+
+
+def run_cell(
+    cell: Cell, tier: Tier, seeds: Seeds, target: Target, prompts: Iterator[Prompt]
+) -> CellResult:
+    """Raises HarnessError where the engine or the load process died: such a cell is not kept."""
+    sweep = cell.sweep
+    measured = sweep.max_requests or sweep.min_requests
+    chosen = list(islice(prompts, sweep.warmup_requests + measured))
+    with tempfile.TemporaryDirectory(prefix="token-by-token-") as folder:
+        plan = LoadPlan(
+            url=target.engine.endpoint_url(target.base_url, sweep.endpoint),
+            in_flight=sweep.in_flight,
+            min_requests=sweep.min_requests,
+            min_duration_s=sweep.min_duration_s,
+            timeout_s=tier.request_timeout_s,
+            core=tier.client_core,
+            spool_path=str(Path(folder) / "spool"),
+            requests=tuple(_planned(cell, seeds, target, chosen)),
+        )
+        with Sampler(
+            target.engine.metrics_url(target.base_url), sweep.metrics_hz, target.pids
+        ) as s:
+            client = _run_load(plan, Path(folder) / "plan.json", target)
+        requests, anchors = _parse(Path(plan.spool_path), client)
+    measured_requests = [p for raw, p in requests if _phase(plan, raw) == "measured"]
+    reasons = judge(
+        Asked(cell.prompt_tokens, sweep.output_tokens, sweep.min_requests),
+        measured_requests,
+        client["cpu_frac"],
+        client["minimums_met"],
+    )
+    return CellResult(
+        cell=_cell_row(cell, seeds, client, reasons),
+        requests=[_request_row(plan, raw, parsed, chosen) for raw, parsed in requests],
+        anchors=anchors,
+        telemetry=s.telemetry,
+    )
+
+
+def _planned(
+    cell: Cell, seeds: Seeds, target: Target, chosen: list[Prompt]
+) -> Iterator[PlannedRequest]:
+    for number, prompt in enumerate(chosen, start=1):
+        body = target.engine.request_body(
+            endpoint=cell.sweep.endpoint,
+            prompt_ids=prompt.ids,
+            prompt_text=prompt.text,
+            output_tokens=cell.sweep.output_tokens,
+            seed=seeds.sampling,
+            served_name=target.served_name,
+        )
+        phase = "warmup" if number <= cell.sweep.warmup_requests else "measured"
+        yield PlannedRequest(request_id=number, phase=phase, body=json.dumps(body))
+
+
+def _phase(plan: LoadPlan, raw: RawRequest) -> str:
+    return plan.requests[raw.request_id - 1].phase
+
+
+def _run_load(plan: LoadPlan, path: Path, target: Target) -> dict[str, Any]:
+    """Starts the load process, waits for it, and returns its summary line."""
+    plan.save(path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness.load", str(path)],
+        cwd=PACKAGE_ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=die_with_parent,
+    )
+    try:
+        while True:
+            try:
+                out, err = process.communicate(timeout=1.0)
+                break
+            except subprocess.TimeoutExpired:
+                if not target.alive():
+                    raise HarnessError(f"{target.engine.name}: died while it was loaded") from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if not target.alive():
+        raise HarnessError(f"{target.engine.name}: died while it was loaded")
+    if process.returncode != 0:
+        raise HarnessError(
+            f"the load process failed (exit {process.returncode}): {err.strip()[-800:]}"
+        )
+    summary: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+    return summary
+
+
+def _parse(
+    spool: Path, client: dict[str, Any]
+) -> tuple[list[tuple[RawRequest, ParsedRequest]], list[Anchor]]:
+    """Parses the spool, and adds to `client` what only the parsed stream shows."""
+    contents = read_spool(spool)
+    clock = Clock(contents.anchors)
+    parsed = [(raw, parse_request(raw, clock)) for raw in contents.requests]
+    lags = sorted(lag for _, p in parsed for lag in p.user_lag_ns)
+    client |= {
+        "chunks": sum(len(p.chunk_offset_ns) for _, p in parsed),
+        "shared_chunks": sum(sum(p.chunk_shared) for _, p in parsed),
+        "unstamped_reads": sum(p.unstamped_reads for _, p in parsed),
+        "user_lag_p50_ns": lags[len(lags) // 2] if lags else None,
+        "user_lag_p99_ns": lags[int(len(lags) * 0.99)] if lags else None,
+    }
+    return parsed, contents.anchors
+
+
+def _cell_row(
+    cell: Cell, seeds: Seeds, client: dict[str, Any], reasons: list[str]
+) -> dict[str, Any]:
+    sweep = cell.sweep
+    return {
+        "engine": cell.engine,
+        "sweep": sweep.name,
+        "repeat": cell.repeat,
+        "position": cell.position,
+        "endpoint": sweep.endpoint,
+        "prompt_tokens": cell.prompt_tokens,
+        "output_tokens": sweep.output_tokens,
+        "in_flight": sweep.in_flight,
+        "min_requests": sweep.min_requests,
+        "min_duration_s": sweep.min_duration_s,
+        "warmup_requests": sweep.warmup_requests,
+        "seed_prompts": seeds.prompts,
+        "seed_arrivals": seeds.arrivals,
+        "seed_sampling": seeds.sampling,
+        "started_ns": client.pop("started_ns"),
+        "measured_ns": client.pop("measured_ns"),
+        "ended_ns": client.pop("ended_ns"),
+        "verdict": "INVALID" if reasons else "VALID",
+        "reasons": reasons,
+        "client": client,
+    }
+
+
+def _request_row(
+    plan: LoadPlan, raw: RawRequest, parsed: ParsedRequest, chosen: list[Prompt]
+) -> dict[str, Any]:
+    row = record_of(parsed)
+    for health in ("user_lag_ns", "unstamped_reads"):
+        del row[health]
+    return row | {
+        "request_id": raw.request_id,
+        "phase": _phase(plan, raw),
+        "prompt_sha256": chosen[raw.request_id - 1].sha256,
+        "scheduled_ns": raw.scheduled_ns,
+        "sent_ns": raw.sent_ns,
+    }

@@ -1,0 +1,48 @@
+"""`make check`'s last step: declarations, recordings and prose agree with each other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness import experiment
+from harness.errors import HarnessError
+from harness.recording.store import apply_views, connect, views_are_stale
+from harness.render import manifest, prose_numbers
+
+DATA_LIMIT_BYTES = 80e6  # the recordings are part of the repository
+
+
+def run(root: Path, refresh_views: bool) -> Iterator[str]:
+    """Yields a line for each thing checked; raises HarnessError at the first that fails."""
+    for path in sorted((root / "episodes").glob("*/experiment.toml")):
+        experiment.load(path)
+        yield f"ok {path.relative_to(root)}"
+    recordings = [
+        path for path in sorted((root / "data").glob("*/*.duckdb")) if ".partial." not in path.name
+    ]
+    if refresh_views:
+        for path in recordings:
+            _refresh(root, path)
+    manifest.verify(root)
+    for path in recordings:
+        with connect(path) as con:
+            if views_are_stale(con):
+                raise HarnessError(
+                    f"{path}: its views are of another version of harness/recording/views.sql. "
+                    "Mend: python -m harness check --refresh-views"
+                )
+        yield f"ok {path.relative_to(root)}"
+    size_bytes = sum(path.stat().st_size for path in recordings)
+    if size_bytes > DATA_LIMIT_BYTES:
+        raise HarnessError(f"data/ holds {size_bytes / 1e6:.0f} MB; the limit is 80 MB")
+    prose_numbers.check(root)
+    yield "ok prose: no measured number is typed"
+
+
+def _refresh(root: Path, path: Path) -> None:
+    """Rewrites the views of one recording where they lag behind; its rows stay as they are."""
+    with connect(path, read_only=False) as con:
+        if not views_are_stale(con):
+            return
+        apply_views(con)
+        con.execute("CHECKPOINT")
+    manifest.update(root, path)

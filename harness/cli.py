@@ -1,0 +1,118 @@
+"""The command line: python -m harness record | doctor | engines | site | check.
+
+It alone joins the rooms. A fault the user can act on is one line on standard error and exit code
+1; the last line of `record` on standard output is one JSON object.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.errors import HarnessError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+Root = Annotated[Path, typer.Option(help="Folder that holds episodes/ and data/.")]
+HERE = Path(__file__).parent.parent
+err = Console(stderr=True)
+
+
+@app.command()
+def record(
+    episode: Annotated[str, typer.Argument(help="Two digits, such as 00.")],
+    tier: Annotated[str | None, typer.Option(help="cpu or gpu; default: this machine's.")] = None,
+    engine: Annotated[str | None, typer.Option(help="One engine instead of all.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible server that runs already.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model name there, a hub id, or a local path.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port for the engine; 0 picks a free one.")] = 0,
+    root: Root = HERE,
+) -> None:
+    """Record an episode, or continue a recording that was interrupted."""
+    from harness.record import Request
+    from harness.record import record as run
+    from harness.render import manifest
+
+    asked = Request(root.resolve(), episode, tier, engine, url, model, port)
+    summary = run(asked, err)
+    manifest.update(asked.root, asked.root / summary["recording"])
+    print(json.dumps(summary))
+
+
+@app.command()
+def doctor(root: Root = HERE) -> None:
+    """Say what is there and what is missing, with the command that mends it."""
+    from harness.doctor import examine
+
+    findings = examine(root.resolve())
+    for finding in findings:
+        mark = {"ok": "[green]ok[/]     ", "warn": "[yellow]warn[/]   "}.get(
+            finding.state, "[red]missing[/]"
+        )
+        err.print(f"{mark} [bold]{finding.name}[/]: {finding.detail}", highlight=False)
+        if finding.mend:
+            err.print(f"        mend: {finding.mend}", highlight=False, markup=False)
+    print(json.dumps({f.name: f.state for f in findings}))
+
+
+@app.command()
+def engines(
+    setup: Annotated[str | None, typer.Option(help="Install this engine's environment.")] = None,
+    tier: Annotated[str | None, typer.Option(help="cpu or gpu; default: this machine's.")] = None,
+    root: Root = HERE,
+) -> None:
+    """List the engines and their environments; install one with --setup NAME."""
+    from harness.engines import ENGINES, environments, get
+    from harness.telemetry import machine
+
+    chosen = tier or machine.tier()
+    if setup:
+        environments.ensure(get(setup), chosen, root.resolve())
+    for name, engine in ENGINES.items():
+        print(f"{name:14} {environments.state(engine, chosen, root.resolve())}")
+
+
+@app.command()
+def site(root: Root = HERE, strict: bool = True) -> None:
+    """Render the recordings as pages and build the site into site/."""
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    from harness.render import manifest, pages
+
+    manifest.verify(root)
+    pages.build_pages(root)
+    build(load_config(str(root / "mkdocs.yml"), strict=strict))
+
+
+@app.command()
+def check(
+    refresh_views: Annotated[
+        bool, typer.Option(help="Rewrite the views of recordings that lag behind views.sql.")
+    ] = False,
+    root: Root = HERE,
+) -> None:
+    """Check declarations, recordings, their manifest, and the prose for typed figures."""
+    from harness.check import run
+
+    for line in run(root.resolve(), refresh_views):
+        print(line)
+
+
+def main() -> None:
+    try:
+        app(standalone_mode=False)
+    except HarnessError as error:
+        err.print(f"[red]error:[/] {error}", highlight=False, markup=True)
+        sys.exit(1)
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)
+    except KeyboardInterrupt:
+        err.print("stopped; finished cells are kept, the same command continues")
+        sys.exit(130)

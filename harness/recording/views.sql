@@ -1,0 +1,102 @@
+-- One view a metric. Each comment gives the formula, the unit and what is left out.
+-- Only measured requests of VALID cells enter a metric. Failed requests stay in every count.
+
+CREATE OR REPLACE MACRO t975(df) AS CASE
+    WHEN df < 1 THEN NULL
+    WHEN df <= 30 THEN list_extract([
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+        2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+        2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042]::DOUBLE[], df)
+    ELSE 1.960::DOUBLE END;
+
+CREATE OR REPLACE VIEW measured_request AS
+SELECT
+    c.engine, c.sweep, c.repeat, c.in_flight, c.session_id, c.run_id,
+    c.prompt_tokens AS prompt_tokens, c.output_tokens AS asked_output_tokens,
+    r.* EXCLUDE (prompt_tokens, phase), r.prompt_tokens AS server_prompt_tokens
+FROM request r JOIN cell c USING (cell_id)
+WHERE r.phase = 'measured' AND c.verdict = 'VALID';
+COMMENT ON VIEW measured_request IS 'Measured requests of VALID cells, failed ones included, with the keys of their cell. prompt_tokens is the length asked for.';
+
+CREATE OR REPLACE VIEW ttft AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+    (first_token_ns - sent_ns) / 1e6 AS from_sent_ms,
+    (first_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms,
+    (first_answer_ns - sent_ns) / 1e6 AS answer_from_sent_ms,
+    (first_answer_ns - scheduled_ns) / 1e6 AS answer_from_scheduled_ms
+FROM measured_request WHERE error IS NULL;
+COMMENT ON VIEW ttft IS 'Time to first token, ms. from_sent = first_token_ns - sent_ns; from_scheduled = first_token_ns - scheduled_ns; answer_*: the same to the first token of the answer, reasoning left out. A chunk that carries only a role is not a token. Left out: failed requests.';
+
+CREATE OR REPLACE VIEW inter_chunk AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id, i + 1 AS chunk_index,
+    (chunk_offset_ns[i + 1] - chunk_offset_ns[i]) / 1e6 AS gap_ms,
+    chunk_tokens[i + 1] AS tokens,
+    chunk_shared[i] OR chunk_shared[i + 1] AS uncertain
+FROM (SELECT *, unnest(range(1, len(chunk_offset_ns))) AS i FROM measured_request WHERE error IS NULL);
+COMMENT ON VIEW inter_chunk IS 'Inter-chunk latency, ms: arrival of a token-carrying chunk minus arrival of the one before it. chunk_index counts from 1, so the first row of a request is 2. uncertain: one of the two shared its read with another. Left out: failed requests.';
+
+CREATE OR REPLACE VIEW itl AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+    first_token + unnest(range(0, tokens)) AS token_index,
+    gap_ms / tokens AS itl_ms
+FROM (
+    SELECT *, 1 + list_sum(all_tokens[1:chunk_index - 1])::BIGINT AS first_token FROM (
+        SELECT g.*, m.chunk_tokens AS all_tokens
+        FROM inter_chunk g JOIN measured_request m USING (cell_id, request_id)
+        WHERE len(m.chunk_tokens) > 0 AND g.tokens > 0));
+COMMENT ON VIEW itl IS 'Inter-token latency, ms: the gap before a chunk, shared equally by the tokens in it, one row a token after the first chunk. token_index counts the tokens of the answer from 1. Left out: failed requests, and requests whose tokens per chunk are unknown.';
+
+CREATE OR REPLACE VIEW tpot AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+    (last_token_ns - first_token_ns) / 1e6
+        / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0) AS tpot_ms
+FROM measured_request WHERE error IS NULL;
+COMMENT ON VIEW tpot IS 'Time per output token, ms: (last_token_ns - first_token_ns) / (output tokens - tokens of the first chunk). One value a request. Left out: failed requests; NULL where all tokens came in one chunk.';
+
+CREATE OR REPLACE VIEW e2e AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+    (last_token_ns - sent_ns) / 1e6 AS from_sent_ms,
+    (last_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms
+FROM measured_request WHERE error IS NULL;
+COMMENT ON VIEW e2e IS 'End-to-end latency, ms: last token minus the time it was sent, or scheduled. Left out: failed requests.';
+
+CREATE OR REPLACE VIEW outcome AS
+SELECT *, 1 - failed / requests AS success_frac,
+    output_tokens / nullif(measured_s, 0) AS output_tok_per_s
+FROM (
+    SELECT c.engine, c.sweep, c.repeat, c.prompt_tokens, c.in_flight, c.cell_id, c.verdict,
+        (c.ended_ns - c.measured_ns) / 1e9 AS measured_s,
+        count(*) AS requests,
+        count(r.error) AS failed,
+        coalesce(sum(r.output_tokens) FILTER (r.error IS NULL), 0)::BIGINT AS output_tokens
+    FROM cell c JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
+    GROUP BY ALL);
+COMMENT ON VIEW outcome IS 'One row a cell, INVALID ones included: requests sent, failed, share that succeeded, output tokens of the successful ones, and those per second of the measured phase. Failed requests are in every denominator.';
+
+CREATE OR REPLACE VIEW request_metric AS
+SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id, metric, value_ms
+FROM (
+    SELECT t.engine, t.sweep, t.repeat, t.prompt_tokens, t.in_flight, t.cell_id, t.request_id,
+        t.from_sent_ms AS ttft, t.from_scheduled_ms AS ttft_from_scheduled,
+        e.from_sent_ms AS e2e, e.from_scheduled_ms AS e2e_from_scheduled, p.tpot_ms AS tpot
+    FROM ttft t JOIN e2e e USING (cell_id, request_id) JOIN tpot p USING (cell_id, request_id))
+UNPIVOT (value_ms FOR metric IN (ttft, ttft_from_scheduled, e2e, e2e_from_scheduled, tpot));
+COMMENT ON VIEW request_metric IS 'The request metrics in long form, ms: metric is ttft, ttft_from_scheduled, e2e, e2e_from_scheduled or tpot.';
+
+CREATE OR REPLACE VIEW level_p50 AS
+SELECT engine, sweep, prompt_tokens, in_flight, metric,
+    count(*) AS repeats, sum(n)::BIGINT AS requests,
+    avg(p50) AS p50_ms,
+    avg(p50) - t975(count(*) - 1) * stddev_samp(p50) / sqrt(count(*)) AS low_ms,
+    avg(p50) + t975(count(*) - 1) * stddev_samp(p50) / sqrt(count(*)) AS high_ms
+FROM (
+    SELECT engine, sweep, prompt_tokens, in_flight, metric, repeat,
+        quantile_cont(value_ms, 0.5) AS p50, count(*) AS n
+    FROM request_metric GROUP BY ALL)
+GROUP BY ALL;
+COMMENT ON VIEW level_p50 IS 'Median of a request metric at each load level, with its interval: the mean over repeats of the median within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). ms.';
+
+CREATE OR REPLACE VIEW ttft_p50 AS
+SELECT engine, sweep, prompt_tokens, in_flight, repeats, requests, p50_ms, low_ms, high_ms
+FROM level_p50 WHERE metric = 'ttft';
+COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time by engine and prompt length, with its 95 % interval as in level_p50. ms.';

@@ -1,0 +1,87 @@
+"""Samples engine, host and GPU in threads while a cell is in flight."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.telemetry import gpu, host, metrics
+
+HOST_HZ = 2.0
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """What was sampled during one cell.
+
+    metric_rows: (t_ns, name, labels, value). scrapes: (t_ns, took_ns) of every read of /metrics.
+    """
+
+    metric_rows: list[tuple[int, str, str, float]] = field(default_factory=list)
+    scrapes: list[tuple[int, int]] = field(default_factory=list)
+    hosts: list[host.HostSample] = field(default_factory=list)
+    gpus: list[gpu.GpuSample] = field(default_factory=list)
+
+
+class Sampler:
+    """with Sampler(...) as sampler: the cell runs; sampler.telemetry holds the samples after.
+
+    metrics_url: None for an engine without /metrics. pids: gives the engine's processes, asked
+    anew at each sample since engines start helpers late. A scrape that fails is left out: a dead
+    engine is the recorder's to notice.
+    """
+
+    def __init__(
+        self, metrics_url: str | None, metrics_hz: float, pids: Callable[[], list[int]]
+    ) -> None:
+        self.telemetry = Telemetry()
+        self._metrics_url = metrics_url
+        self._pids = pids
+        self._stop = threading.Event()
+        self._last: dict[tuple[str, str], float] = {}
+        self._gpus = gpu.count()
+        self._threads = [threading.Thread(target=self._loop, args=(HOST_HZ, self._host))]
+        if metrics_url is not None:
+            self._threads.append(
+                threading.Thread(target=self._loop, args=(metrics_hz, self._scrape))
+            )
+
+    def __enter__(self) -> "Sampler":
+        host.sample([])  # psutil's shares are since the call before
+        self._scrape()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._last.clear()  # so that the last sample of a cell is kept whole
+        self._scrape()
+
+    def _loop(self, hz: float, take: Callable[[], None]) -> None:
+        # Absolute deadlines: a slow sample must not stretch the period of those after it.
+        due = time.monotonic()
+        while not self._stop.wait(max(0.0, due - time.monotonic())):
+            take()
+            due = max(due + 1 / hz, time.monotonic())
+
+    def _host(self) -> None:
+        self.telemetry.hosts.append(host.sample(self._pids()))
+        if self._gpus:
+            self.telemetry.gpus.extend(gpu.sample())
+
+    def _scrape(self) -> None:
+        if self._metrics_url is None:
+            return
+        try:
+            now = metrics.scrape(self._metrics_url)
+        except (OSError, ValueError):
+            return
+        new = metrics.changed(self._last, now)
+        self.telemetry.metric_rows += [
+            (now.t_ns, name, labels, value) for (name, labels), value in new.items()
+        ]
+        self.telemetry.scrapes.append((now.t_ns, now.took_ns))
+        self._last = now.values

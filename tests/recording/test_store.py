@@ -1,0 +1,135 @@
+"""The file: torn, foreign, locked, full; and that a finished one is whole."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from harness.errors import HarnessError
+from harness.recording.store import Recording, apply_views, connect, views_are_stale
+from tests.recording.conftest import cell, create, request
+
+
+def test_a_torn_file_is_named(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.partial.duckdb"
+    create(whole).close()
+    torn = tmp_path / "torn.duckdb"
+    torn.write_bytes(whole.read_bytes()[:5000])
+    with pytest.raises(HarnessError, match=r"torn\.duckdb"):
+        connect(torn)
+
+
+def test_a_file_of_another_program_is_named(tmp_path: Path) -> None:
+    text = tmp_path / "notes.duckdb"
+    text.write_text("not a database at all, only a text that is long enough to hold a header" * 90)
+    with pytest.raises(HarnessError, match=r"notes\.duckdb: not a readable DuckDB file"):
+        connect(text)
+    foreign = tmp_path / "foreign.duckdb"
+    duckdb.connect(str(foreign)).execute("CREATE TABLE t (a INTEGER)").close()
+    with pytest.raises(HarnessError, match=r"foreign\.duckdb: a DuckDB file, but not a recording"):
+        connect(foreign)
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "new.partial.duckdb"
+    made = create(path)
+    made.con.execute("UPDATE recording SET schema_version = 99")
+    made.close()
+    with pytest.raises(HarnessError, match="schema version 99; this harness reads version 1"):
+        connect(path)
+
+
+def test_a_recording_open_elsewhere_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "held.partial.duckdb"
+    create(path).close()
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import duckdb; c = duckdb.connect({str(path)!r}); print('open', flush=True); input()",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(HarnessError, match="another process has this recording open"):
+            Recording(path)
+    finally:
+        holder.communicate("\n", timeout=10)
+
+
+def test_finish_keeps_every_row_and_view(tmp_path: Path) -> None:
+    made = create(tmp_path / "2026-01-02-cpu.partial.duckdb")
+    with made.transaction():
+        made.insert("cell", [cell(1)])
+        made.insert("request", [request(1, i) for i in range(5)])
+    final = made.finish()
+    assert final.name == "2026-01-02-cpu.duckdb"
+    assert [p.name for p in tmp_path.iterdir()] == [final.name]
+    with connect(final) as con:
+        assert con.execute("SELECT count(*) FROM ttft").fetchone() == (5,)
+        assert con.execute("SELECT finished_at IS NOT NULL FROM recording").fetchone() == (True,)
+        assert not views_are_stale(con)
+
+
+def test_views_of_another_version_are_stale_until_applied(tmp_path: Path) -> None:
+    made = create(tmp_path / "a.partial.duckdb")
+    made.con.execute("UPDATE recording SET views_sha256 = 'older'")
+    assert views_are_stale(made.con)
+    apply_views(made.con)
+    assert not views_are_stale(made.con)
+    made.close()
+
+
+FILL = """
+import sys
+from pathlib import Path
+from harness.errors import HarnessError
+from harness.recording.store import Recording
+from tests.recording.conftest import cell, create, request
+import random
+made = create(Path(sys.argv[1]))
+try:
+    for cell_id in range(1, 400):
+        offsets = [random.getrandbits(50) for _ in range(2000)]
+        with made.transaction():
+            made.insert("cell", [cell(cell_id)])
+            made.insert("request", [request(cell_id, i, chunk_offset_ns=offsets) for i in range(20)])
+        print(cell_id, flush=True)
+except HarnessError as error:
+    print("ERROR", error, flush=True)
+"""
+
+
+def test_a_full_disk_is_an_error_and_loses_no_finished_cell(tmp_path: Path) -> None:
+    """A tmpfs of 6 MB in a mount namespace of its own, so that nothing outlives the test."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=6m tmpfs {disk} && "
+        f"{sys.executable} -c '{FILL}' {disk}/full.partial.duckdb; cp {disk}/full* {tmp_path}"
+    )
+    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-Ur"]
+    done = subprocess.run(
+        [*namespace, "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=120,
+    )
+    lines = done.stdout.strip().splitlines()
+    finished = [int(line) for line in lines if line.isdigit()]
+    assert lines[-1].startswith("ERROR"), done.stdout + done.stderr
+    assert "full.partial.duckdb: could not be written" in lines[-1]
+    assert "free disk space" in lines[-1]
+    assert len(finished) > 3
+    with connect(tmp_path / "full.partial.duckdb", read_only=False) as con:
+        kept = [row[0] for row in con.execute("SELECT cell_id FROM cell ORDER BY 1").fetchall()]
+        assert kept == finished
+        assert con.execute("SELECT count(*) FROM request").fetchone() == (20 * len(kept),)

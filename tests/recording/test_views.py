@@ -1,0 +1,124 @@
+"""Every metric view against values computed by hand."""
+
+import pytest
+
+from harness.recording.store import Recording
+from tests.recording.conftest import MS, cell, request
+
+FAILED = {
+    "error": "stream cut",
+    "first_token_ns": None,
+    "first_answer_ns": None,
+    "last_token_ns": None,
+    "output_tokens": None,
+    "chunk_offset_ns": [],
+    "chunk_tokens": [],
+    "chunk_shared": [],
+}
+
+
+def fill(recording: Recording, cells: list[dict], requests: list[dict]) -> None:
+    with recording.transaction():
+        recording.insert("cell", cells)
+        recording.insert("request", requests)
+
+
+def test_request_metrics(recording: Recording) -> None:
+    fill(
+        recording,
+        [cell(1)],
+        [request(1, 1, phase="warmup"), request(1, 2), request(1, 3, **FAILED)],
+    )
+    con = recording.con
+    columns = "from_sent_ms, from_scheduled_ms, answer_from_sent_ms, answer_from_scheduled_ms"
+    assert con.execute(f"SELECT {columns} FROM ttft").fetchall() == [(20, 30, 30, 40)]
+    assert con.execute("SELECT from_sent_ms, from_scheduled_ms FROM e2e").fetchall() == [(60, 70)]
+    # 40 ms between first and last token; 4 tokens, 1 of them in the first chunk.
+    assert con.execute("SELECT tpot_ms FROM tpot").fetchall() == [(pytest.approx(40 / 3),)]
+
+
+def test_chunk_gaps_and_token_gaps_differ_when_a_chunk_holds_two_tokens(
+    recording: Recording,
+) -> None:
+    fill(recording, [cell(1)], [request(1, 1, chunk_shared=[False, True, False])])
+    con = recording.con
+    assert con.execute(
+        "SELECT chunk_index, gap_ms, tokens, uncertain FROM inter_chunk"
+    ).fetchall() == [
+        (2, 10, 1, True),
+        (3, 30, 2, True),
+    ]
+    assert con.execute("SELECT token_index, itl_ms FROM itl ORDER BY ALL").fetchall() == [
+        (2, 10),
+        (3, 15),
+        (4, 15),
+    ]
+
+
+def test_unknown_tokens_per_chunk_give_no_itl_and_a_single_chunk_no_tpot(
+    recording: Recording,
+) -> None:
+    one = {"chunk_offset_ns": [20 * MS], "chunk_tokens": [4], "chunk_shared": [False]}
+    fill(
+        recording,
+        [cell(1)],
+        [request(1, 1, chunk_tokens=[]), request(1, 2, **one, last_token_ns=130 * MS)],
+    )
+    assert recording.con.execute("FROM itl").fetchall() == []
+    assert recording.con.execute("SELECT tpot_ms FROM tpot WHERE request_id = 2").fetchall() == [
+        (None,)
+    ]
+
+
+def test_outcome_counts_failures_and_invalid_cells_but_metrics_leave_them_out(
+    recording: Recording,
+) -> None:
+    fill(
+        recording,
+        [cell(1), cell(2, verdict="INVALID", reasons=["errors: ..."])],
+        [request(1, 1), request(1, 2, **FAILED), request(2, 1)],
+    )
+    rows = recording.con.execute(
+        "SELECT cell_id, verdict, requests, failed, success_frac, output_tokens, output_tok_per_s "
+        "FROM outcome ORDER BY cell_id"
+    ).fetchall()
+    assert rows == [(1, "VALID", 2, 1, 0.5, 4, 2.0), (2, "INVALID", 1, 0, 1.0, 4, 2.0)]
+    assert recording.con.execute("SELECT DISTINCT cell_id FROM ttft").fetchall() == [(1,)]
+
+
+def test_interval_is_students_t_over_repeats(recording: Recording) -> None:
+    # Medians of the three repeats: 10, 20 and 30 ms. Mean 20, s = 10, t(2) = 4.303,
+    # half width 4.303 * 10 / sqrt(3) = 24.843.
+    ttfts = {1: (9, 10, 50), 2: (20, 20, 20), 3: (1, 30, 31)}
+    fill(
+        recording,
+        [cell(repeat, repeat=repeat) for repeat in ttfts],
+        [
+            request(repeat, i, first_token_ns=(110 + ms) * MS)
+            for repeat, all_ms in ttfts.items()
+            for i, ms in enumerate(all_ms)
+        ],
+    )
+    row = recording.con.execute(
+        "SELECT engine, prompt_tokens, repeats, requests, p50_ms, low_ms, high_ms FROM ttft_p50"
+    ).fetchone()
+    assert row == (
+        "emulator",
+        8,
+        3,
+        9,
+        pytest.approx(20),
+        pytest.approx(20 - 24.843, abs=1e-3),
+        pytest.approx(20 + 24.843, abs=1e-3),
+    )
+
+
+def test_t_quantiles_are_those_of_the_tables(recording: Recording) -> None:
+    row = recording.con.execute("SELECT t975(0), t975(1), t975(4), t975(30), t975(31)").fetchone()
+    assert row == (
+        None,
+        pytest.approx(12.706),
+        pytest.approx(2.776),
+        pytest.approx(2.042),
+        pytest.approx(1.960),
+    )

@@ -1,0 +1,103 @@
+"""experiment.toml: what is accepted, and that every error names the file and the key."""
+
+from pathlib import Path
+
+import pytest
+
+from harness import experiment
+from harness.errors import HarnessError
+
+DECLARATION = """
+[episode]
+number = "77"
+title = "Test"
+question = "Does it?"
+
+[seeds]
+prompts = 1
+arrivals = 2
+sampling = 3
+
+[tier.cpu]
+model = "m"
+engines = ["a", "b", "c"]
+repeats = 3
+max_model_tokens = 128
+engine_cores = [0]
+client_core = 1
+request_timeout_s = 5
+usd_per_hour = 0.05
+price_unit = "core"
+
+[[tier.cpu.sweep]]
+name = "length"
+endpoint = "completions"
+prompt_tokens = [8, 16]
+output_tokens = 4
+in_flight = 1
+warmup_requests = 1
+min_requests = 2
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "experiment.toml"
+    path.write_text(text)
+    return path
+
+
+def test_reads_every_field(tmp_path: Path) -> None:
+    declared = experiment.load(write(tmp_path, DECLARATION))
+    tier = declared.tiers["cpu"]
+    assert declared.episode.number == "77"
+    assert tier.request_timeout_s == 5.0
+    assert tier.sweeps[0].prompt_tokens == (8, 16)
+    assert (tier.sweeps[0].min_duration_s, tier.sweeps[0].metrics_hz) == (0.0, 2.0)
+
+
+def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) -> None:
+    declared = experiment.load(write(tmp_path, DECLARATION))
+    planned = experiment.cells(declared, declared.tiers["cpu"], ("a", "b", "c"))
+    assert [c.position for c in planned] == list(range(1, 19))
+    assert [c.engine for c in planned[::2]] == list("abcbcacab")
+    for repeat in (1, 2, 3):
+        orders = {
+            engine: [c.prompt_tokens for c in planned if (c.engine, c.repeat) == (engine, repeat)]
+            for engine in "abc"
+        }
+        assert orders["a"] == orders["b"] == orders["c"]
+        assert sorted(orders["a"]) == [8, 16]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("repeats = 3", "repeat = 3"), "tier.cpu.repeat"),
+        (("repeats = 3\n", ""), "missing key tier.cpu.repeats"),
+        (("repeats = 3", 'repeats = "3"'), "tier.cpu.repeats must be int"),
+        (("repeats = 3", "repeats = 0"), "tier.cpu.repeats: must be at least 1"),
+        (("[8, 16]", "[8, 1600]"), "tier.cpu.max_model_tokens: sweep 'length' needs 1604"),
+        (("[8, 16]", "[]"), "tier.cpu.sweep[0].prompt_tokens: must not be empty"),
+        (("in_flight = 1", "in_flight = 0"), "tier.cpu.sweep[0].in_flight: must be above 0"),
+        (('"completions"', '"complete"'), "tier.cpu.sweep[0].endpoint"),
+        (("[tier.cpu]", "[tier.tpu]"), "tier 'tpu'"),
+        (("[seeds]", "[seed]"), "unknown key 'seed'"),
+        (("min_requests = 2", "min_requests = 2\nmin_duration_s = 3"), "max_requests"),
+        (("[seeds]", "[seeds"), "cannot be read"),
+    ],
+)
+def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], named: str) -> None:
+    path = write(tmp_path, DECLARATION.replace(*change))
+    with pytest.raises(HarnessError) as caught:
+        experiment.load(path)
+    assert str(path) in str(caught.value)
+    assert named in str(caught.value)
+
+
+def test_a_missing_episode_lists_those_there_are(tmp_path: Path) -> None:
+    folder = tmp_path / "episodes" / "77-test"
+    folder.mkdir(parents=True)
+    write(folder, DECLARATION)
+    assert experiment.find(tmp_path, "77") == folder
+    with pytest.raises(HarnessError, match=r"no episode '78'.*declared: 77-test"):
+        experiment.find(tmp_path, "78")
