@@ -21,7 +21,7 @@ from harness.experiment import Cell, Seeds, Tier
 from harness.load.clock import Anchor, Clock
 from harness.load.parse import ParsedRequest, parse_request
 from harness.load.plan import LoadPlan, PlannedRequest
-from harness.load.spool import RawRequest, read_spool
+from harness.load.spool import read_anchors, read_requests
 from harness.recording.store import record_of
 from harness.recording.verdict import Asked, judge
 from harness.telemetry.sampler import Sampler, Telemetry
@@ -74,16 +74,15 @@ def run_cell(
         ) as s:
             client = _run_load(plan, Path(folder) / "plan.json", target)
         requests, anchors = _parse(Path(plan.spool_path), client)
-    measured_requests = [p for raw, p in requests if _phase(plan, raw) == "measured"]
     reasons = judge(
         Asked(cell.prompt_tokens, sweep.output_tokens, sweep.min_requests),
-        measured_requests,
+        [request for request in requests if request.phase == "measured"],
         client["cpu_frac"],
         client["minimums_met"],
     )
     return CellResult(
         cell=_cell_row(cell, seeds, client, reasons),
-        requests=[_request_row(plan, raw, parsed, chosen) for raw, parsed in requests],
+        requests=[_request_row(request, chosen) for request in requests],
         anchors=anchors,
         telemetry=s.telemetry,
     )
@@ -103,10 +102,6 @@ def _planned(
         )
         phase = "warmup" if number <= cell.sweep.warmup_requests else "measured"
         yield PlannedRequest(request_id=number, phase=phase, body=json.dumps(body))
-
-
-def _phase(plan: LoadPlan, raw: RawRequest) -> str:
-    return plan.requests[raw.request_id - 1].phase
 
 
 def _run_load(plan: LoadPlan, path: Path, target: Target) -> dict[str, Any]:
@@ -142,22 +137,20 @@ def _run_load(plan: LoadPlan, path: Path, target: Target) -> dict[str, Any]:
     return summary
 
 
-def _parse(
-    spool: Path, client: dict[str, Any]
-) -> tuple[list[tuple[RawRequest, ParsedRequest]], list[Anchor]]:
-    """Parses the spool, and adds to `client` what only the parsed stream shows."""
-    contents = read_spool(spool)
-    clock = Clock(contents.anchors)
-    parsed = [(raw, parse_request(raw, clock)) for raw in contents.requests]
-    lags = sorted(lag for _, p in parsed for lag in p.user_lag_ns)
+def _parse(spool: Path, client: dict[str, Any]) -> tuple[list[ParsedRequest], list[Anchor]]:
+    """Parses the spool, and adds to `client` what only the parsed streams show."""
+    anchors = read_anchors(spool)
+    clock = Clock(anchors)
+    parsed = [parse_request(raw, clock) for raw in read_requests(spool)]
+    lags_ns = sorted(lag for request in parsed for lag in request.user_lag_ns)
     client |= {
-        "chunks": sum(len(p.chunk_offset_ns) for _, p in parsed),
-        "shared_chunks": sum(sum(p.chunk_shared) for _, p in parsed),
-        "unstamped_reads": sum(p.unstamped_reads for _, p in parsed),
-        "user_lag_p50_ns": lags[len(lags) // 2] if lags else None,
-        "user_lag_p99_ns": lags[int(len(lags) * 0.99)] if lags else None,
+        "chunks": sum(len(request.chunk_offset_ns) for request in parsed),
+        "shared_chunks": sum(sum(request.chunk_shared) for request in parsed),
+        "unstamped_reads": sum(request.unstamped_reads for request in parsed),
+        "user_lag_p50_ns": lags_ns[len(lags_ns) // 2] if lags_ns else None,
+        "user_lag_p99_ns": lags_ns[int(len(lags_ns) * 0.99)] if lags_ns else None,
     }
-    return parsed, contents.anchors
+    return parsed, anchors
 
 
 def _cell_row(
@@ -188,16 +181,8 @@ def _cell_row(
     }
 
 
-def _request_row(
-    plan: LoadPlan, raw: RawRequest, parsed: ParsedRequest, chosen: list[Prompt]
-) -> dict[str, Any]:
-    row = record_of(parsed)
-    for health in ("user_lag_ns", "unstamped_reads"):
+def _request_row(parsed: ParsedRequest, chosen: list[Prompt]) -> dict[str, Any]:
+    row = record_of(parsed) | {"prompt_sha256": chosen[parsed.request_id - 1].sha256}
+    for health in ("user_lag_ns", "unstamped_reads"):  # summed up in the cell's client
         del row[health]
-    return row | {
-        "request_id": raw.request_id,
-        "phase": _phase(plan, raw),
-        "prompt_sha256": chosen[raw.request_id - 1].sha256,
-        "scheduled_ns": raw.scheduled_ns,
-        "sent_ns": raw.sent_ns,
-    }
+    return row

@@ -251,6 +251,16 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
                     )
                     _commit_cell(session, run_id, result)
                     progress.advance(task)
+                    if not console.is_terminal:  # no bar is drawn: a line a cell instead
+                        console.print(_line(cell, total, result), soft_wrap=True, markup=False)
+
+
+def _line(cell: Cell, total: int, result: CellResult) -> str:
+    verdict = "; ".join([result.cell["verdict"], *result.cell["reasons"]])
+    return (
+        f"cell {cell.position} of {total}: {cell.engine} {cell.sweep.name} "
+        f"{cell.prompt_tokens} tokens, repeat {cell.repeat}: {verdict}"
+    )
 
 
 def _prompts(session: Session, target: Target, cell: Cell) -> Iterator[Prompt]:

@@ -43,7 +43,7 @@ def test_ids_and_text_are_the_same_tokens(tmp_path: Path) -> None:
 
 def test_a_tokenizer_that_splits_a_word_is_refused(tmp_path: Path) -> None:
     path = word_tokenizer(tmp_path / "tokenizer.json", missing="window")
-    with pytest.raises(HarnessError, match="'window' of harness/words.txt is 3 tokens"):
+    with pytest.raises(HarnessError, match=r"'window' of harness/words\.txt is 3 tokens"):
         workload.word_ids(path)
 
 

@@ -147,6 +147,7 @@ CREATE TABLE request (
     cell_id INTEGER NOT NULL,
     request_id INTEGER NOT NULL,
     phase VARCHAR NOT NULL,
+    slot INTEGER NOT NULL,
     prompt_sha256 VARCHAR NOT NULL,
     scheduled_ns BIGINT NOT NULL,
     sent_ns BIGINT,
@@ -171,6 +172,7 @@ COMMENT ON TABLE request IS 'One row per request, failed ones included.';
 COMMENT ON COLUMN request.cell_id IS 'The cell it belongs to.';
 COMMENT ON COLUMN request.request_id IS 'Counter within the cell, from 1, in the planned order.';
 COMMENT ON COLUMN request.phase IS 'warmup or measured.';
+COMMENT ON COLUMN request.slot IS 'The connection that carried it, from 0.';
 COMMENT ON COLUMN request.prompt_sha256 IS 'SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
 COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended.';
 COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';

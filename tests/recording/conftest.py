@@ -60,6 +60,7 @@ def request(cell_id: int, request_id: int, **changes: Any) -> dict[str, Any]:
         "cell_id": cell_id,
         "request_id": request_id,
         "phase": "measured",
+        "slot": 0,
         "prompt_sha256": "x",
         "scheduled_ns": 100 * MS,
         "sent_ns": 110 * MS,

@@ -100,7 +100,8 @@ try:
         offsets = [random.getrandbits(50) for _ in range(2000)]
         with made.transaction():
             made.insert("cell", [cell(cell_id)])
-            made.insert("request", [request(cell_id, i, chunk_offset_ns=offsets) for i in range(20)])
+            rows = [request(cell_id, i, chunk_offset_ns=offsets) for i in range(20)]
+            made.insert("request", rows)
         print(cell_id, flush=True)
 except HarnessError as error:
     print("ERROR", error, flush=True)
