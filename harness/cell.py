@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -32,13 +32,19 @@ PACKAGE_ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The engine a cell runs against. alive: whether its process still runs. pids: all of them."""
+    """The engine a cell runs against.
+
+    alive: whether its process still runs. pids: all of its processes. exit_note: how it ended.
+    fault: a reason against every cell of this run, or None.
+    """
 
     engine: Engine
     base_url: str
     served_name: str
-    alive: Any
-    pids: Any
+    alive: Callable[[], bool]
+    pids: Callable[[], list[int]]
+    exit_note: Callable[[], str]
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ def run_cell(
         client["cpu_frac"],
         client["minimums_met"],
     )
+    if target.fault is not None:
+        reasons.append(target.fault)
     return CellResult(
         cell=_cell_row(cell, seeds, client, reasons),
         requests=[_request_row(request, chosen) for request in requests],
@@ -122,13 +130,13 @@ def _run_load(plan: LoadPlan, path: Path, target: Target) -> dict[str, Any]:
                 break
             except subprocess.TimeoutExpired:
                 if not target.alive():
-                    raise HarnessError(f"{target.engine.name}: died while it was loaded") from None
+                    break
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
     if not target.alive():
-        raise HarnessError(f"{target.engine.name}: died while it was loaded")
+        raise HarnessError(f"{target.engine.name}: died while it was loaded, {target.exit_note()}")
     if process.returncode != 0:
         raise HarnessError(
             f"the load process failed (exit {process.returncode}): {err.strip()[-800:]}"

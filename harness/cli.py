@@ -35,9 +35,9 @@ def record(
     root: Root = HERE,
 ) -> None:
     """Record an episode, or continue a recording that was interrupted."""
-    from harness.record import Request
     from harness.record import record as run
     from harness.render import manifest
+    from harness.session import Request
 
     asked = Request(root.resolve(), episode, tier, engine, url, model, port)
     summary = run(asked, err)

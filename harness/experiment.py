@@ -64,7 +64,8 @@ class Tier:
     model: a name that harness.engines.models knows, a hub id or a path. engine_cores: cores the
     engine's processes are pinned to, empty for no pinning. usd_per_hour: the declared price of
     price_unit ("core" or "gpu"), an input of the cost figures and not a measurement.
-    flags: extra command-line flags by engine.
+    flags: extra command-line flags by engine. probe: a question and a word that the greedy answer
+    must hold; an engine whose answer lacks it computes something else than the model, however fast.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Tier:
     request_timeout_s: float
     sweeps: tuple[Sweep, ...]
     flags: dict[str, tuple[str, ...]]
+    probe: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     _require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
     _require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
     _require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
+    _require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
     names = [sweep.name for sweep in sweeps]
     _require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
     for sweep in sweeps:

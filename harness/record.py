@@ -4,13 +4,9 @@ The declared order is fixed, so a recording that was interrupted is continued by
 the cells that are in are left alone, and those that are missing are recorded in a new session.
 """
 
-import hashlib
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -23,62 +19,12 @@ from harness import __version__
 from harness.cell import CellResult, Target, run_cell
 from harness.engines import environments, external, models
 from harness.engines import get as get_engine
-from harness.engines.base import Engine
-from harness.engines.process import RunningEngine
-from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
 from harness.experiment import Cell, Experiment, Tier, cells, find, load
-from harness.recording.store import Recording, record_of
+from harness.recording.store import Recording
+from harness.session import LogBuffer, Request, Session, commit_cell, engine_run, sha256
 from harness.telemetry import machine
 from harness.workload import Prompt, prompts, word_ids
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the command line asks for. engine: one instead of all. url, model: a running server."""
-
-    root: Path
-    episode: str
-    tier: str | None = None
-    engine: str | None = None
-    url: str | None = None
-    model: str | None = None
-    port: int = 0
-
-
-@dataclass(slots=True)
-class Session:
-    """One start of the harness on one recording."""
-
-    asked: Request
-    experiment: Experiment
-    tier: Tier
-    recording: Recording
-    session_id: int
-    model: models.Model
-    log: "LogBuffer"
-    words: dict[str, int] | None
-
-
-class LogBuffer:
-    """Log lines of the engine in flight, from its reader thread to the next transaction."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lines: list[tuple[int, str]] = []
-        self.kv_pool_tokens: int | None = None
-
-    def add(self, engine: Engine, t_ns: int, line: str) -> None:
-        pool = engine.kv_pool_tokens(line)
-        with self._lock:
-            self._lines.append((t_ns, redact(line)))
-            if pool is not None:
-                self.kv_pool_tokens = pool
-
-    def drain(self, run_id: int) -> list[dict[str, Any]]:
-        with self._lock:
-            lines, self._lines = self._lines, []
-        return [{"run_id": run_id, "t_ns": t_ns, "line": line} for t_ns, line in lines]
 
 
 def record(asked: Request, console: Console) -> dict[str, Any]:
@@ -205,7 +151,7 @@ def _begin(
                     "boot_id": machine.boot_id(),
                     "harness_version": __version__,
                     "harness_commit": _commit(asked.root),
-                    "lock_sha256": _sha256(lock) if lock.exists() else None,
+                    "lock_sha256": sha256(lock) if lock.exists() else None,
                     "machine": machine.describe()
                     | {"engine_cores": list(tier.engine_cores), "client_core": tier.client_core},
                 }
@@ -235,7 +181,7 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
         task = progress.add_task("", total=total, completed=total - len(missing))
         for (repeat, name), group in groupby(missing, key=lambda cell: (cell.repeat, cell.engine)):
             progress.update(task, description=f"repeat {repeat} · {name} · starting")
-            with _engine(session, name) as (run_id, target):
+            with engine_run(session, name) as (run_id, target):
                 for cell in group:
                     progress.update(
                         task,
@@ -249,7 +195,7 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
                         target,
                         _prompts(session, target, cell),
                     )
-                    _commit_cell(session, run_id, result)
+                    commit_cell(session, run_id, result)
                     progress.advance(task)
                     if not console.is_terminal:  # no bar is drawn: a line a cell instead
                         console.print(_line(cell, total, result), soft_wrap=True, markup=False)
@@ -285,108 +231,6 @@ def _prompts(session: Session, target: Target, cell: Cell) -> Iterator[Prompt]:
     )
 
 
-@contextmanager
-def _engine(session: Session, name: str) -> Iterator[tuple[int, Target]]:
-    """Starts an engine, records its run, and stops it, whatever happens in between."""
-    engine, asked, tier = get_engine(name), session.asked, session.tier
-    recording, log, model = session.recording, session.log, session.model
-    if asked.url:
-        run_id = _begin_run(session, engine, [], {}, external.version(asked.url))
-        yield run_id, Target(engine, asked.url, model.served_name, lambda: True, lambda: [])
-        recording.update_run(run_id, stopped_ns=time.monotonic_ns())
-        return
-    launch = engine.launch(
-        model_dir=model.path,
-        served_name=model.served_name,
-        port=asked.port,
-        tier=tier.name,
-        max_model_tokens=tier.max_model_tokens,
-        flags=tier.flags.get(name, ()),
-        root=asked.root,
-    )
-    log.kv_pool_tokens = None
-    running = RunningEngine(
-        engine,
-        launch,
-        tier.engine_cores,
-        lambda t_ns, line: log.add(engine, t_ns, line),
-        asked.root,
-    )
-    run_id = _begin_run(session, engine, redact(list(launch.argv)), redact_env(launch.env), None)
-    note = None
-    try:
-        running.start()
-        running.wait_ready()
-        recording.update_run(
-            run_id,
-            ready_ns=time.monotonic_ns(),
-            version=engine.version(launch, running.base_url),
-            kv_pool_tokens=log.kv_pool_tokens,
-        )
-        yield (
-            run_id,
-            Target(engine, running.base_url, model.served_name, running.alive, running.pids),
-        )
-    except HarnessError as error:
-        note = redact(str(error))
-        raise
-    finally:
-        running.stop()
-        with recording.transaction():
-            recording.insert("log_line", log.drain(run_id))
-            recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
-
-
-def _begin_run(
-    session: Session, engine: Engine, argv: list[str], env: dict[str, str], version: str | None
-) -> int:
-    run_id = session.recording.next_id("engine_run", "run_id")
-    lock = environments.lock_path(engine, session.tier.name)
-    with session.recording.transaction():
-        session.recording.insert(
-            "engine_run",
-            [
-                {
-                    "run_id": run_id,
-                    "session_id": session.session_id,
-                    "engine": engine.name,
-                    "version": version,
-                    "model_id": session.model.served_name,
-                    "argv": argv,
-                    "env": env,
-                    "lock_sha256": _sha256(lock) if lock else None,
-                    "cores": list(session.tier.engine_cores) or None,
-                    "started_ns": time.monotonic_ns(),
-                }
-            ],
-        )
-    return run_id
-
-
-def _commit_cell(session: Session, run_id: int, result: CellResult) -> None:
-    recording, telemetry = session.recording, result.telemetry
-    cell_id = recording.next_id("cell", "cell_id")
-    ids = {"cell_id": cell_id}
-    both = ids | {"run_id": run_id}
-    with recording.transaction():
-        recording.insert("cell", [result.cell | both | {"session_id": session.session_id}])
-        recording.insert("request", [row | ids for row in result.requests])
-        recording.insert("clock_anchor", [record_of(anchor) | ids for anchor in result.anchors])
-        recording.insert(
-            "engine_metric",
-            [
-                both | {"t_ns": t_ns, "name": name, "labels": labels, "value": value}
-                for t_ns, name, labels, value in telemetry.metric_rows
-            ],
-        )
-        recording.insert(
-            "scrape", [both | {"t_ns": t, "took_ns": took} for t, took in telemetry.scrapes]
-        )
-        recording.insert("host_sample", [record_of(sample) | ids for sample in telemetry.hosts])
-        recording.insert("gpu_sample", [record_of(sample) | ids for sample in telemetry.gpus])
-        recording.insert("log_line", session.log.drain(run_id))
-
-
 def _commit(root: Path) -> str | None:
     """The checkout's commit, marked where files differ; None outside a checkout."""
     git = ["git", "-C", str(root)]
@@ -401,7 +245,3 @@ def _commit(root: Path) -> str | None:
     if head.returncode != 0:
         return None
     return head.stdout.strip() + ("-dirty" if dirty.stdout.strip() else "")
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

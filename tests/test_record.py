@@ -53,7 +53,8 @@ warmup_requests = 2
 min_requests = 6
 metrics_hz = 5
 """
-FLAGS = ["--ttft-ms", "30", "--gap-ms", "5"]
+# The seed tells this run's emulators from any other on the machine.
+FLAGS = ["--ttft-ms", "30", "--gap-ms", "5", "--seed", str(os.getpid())]
 
 
 def root_with(folder: Path, repeats: int = 1, flags: list[str] = FLAGS, **values: str) -> Path:
@@ -87,7 +88,7 @@ def finish(root: Path, *more: str) -> dict[str, Any]:
 def emulators() -> list[int]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
-        if "harness.engines.emulator" in (process.info["cmdline"] or []):
+        if {"harness.engines.emulator", str(os.getpid())} <= set(process.info["cmdline"] or []):
             found.append(process.pid)
     return found
 

@@ -28,7 +28,8 @@ class LoadPlan:
 
     The cell ends when at least min_requests measured requests are done and min_duration_s has
     passed since the measured phase began, whichever comes later; warm-up requests all finish
-    before the measured phase begins. timeout_s bounds one request. core: CPU to pin to, or None.
+    before the measured phase begins. timeout_s bounds one request. core: CPU to pin to, at
+    real-time priority where that is permitted; None: neither.
     """
 
     url: str  # http://127.0.0.1:8000/v1/completions

@@ -75,6 +75,7 @@ CREATE TABLE engine_run (
     ready_ns BIGINT,
     stopped_ns BIGINT,
     kv_pool_tokens BIGINT,
+    probe_answer VARCHAR,
     exit_note VARCHAR
 );
 COMMENT ON TABLE engine_run IS 'One row per start of an engine process.';
@@ -91,6 +92,7 @@ COMMENT ON COLUMN engine_run.started_ns IS 'When its process was started.';
 COMMENT ON COLUMN engine_run.ready_ns IS 'When it first answered that it was healthy.';
 COMMENT ON COLUMN engine_run.stopped_ns IS 'When it had exited.';
 COMMENT ON COLUMN engine_run.kv_pool_tokens IS 'Size of the KV cache pool in tokens, from the engine''s own log; NULL where it prints none.';
+COMMENT ON COLUMN engine_run.probe_answer IS 'Its greedy answer to the question that the declaration asks of every engine before it is measured; NULL where none is asked. Data, never markup.';
 COMMENT ON COLUMN engine_run.exit_note IS 'Why it ended, where that was not asked for.';
 
 CREATE TABLE cell (
@@ -161,7 +163,7 @@ CREATE TABLE request (
     output_tokens INTEGER,
     client_output_tokens INTEGER,
     chunk_offset_ns BIGINT[] NOT NULL,
-    chunk_tokens UTINYINT[] NOT NULL,
+    chunk_tokens USMALLINT[] NOT NULL,
     chunk_shared BOOLEAN[] NOT NULL,
     finish_reason VARCHAR,
     http_status INTEGER,

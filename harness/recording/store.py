@@ -94,7 +94,10 @@ class Recording:
         return cls(path)
 
     def header(self) -> dict[str, Any]:
-        return self.con.execute("SELECT * FROM recording").df().iloc[0].to_dict()
+        cursor = self.con.execute("SELECT * FROM recording")
+        row = cursor.fetchone()
+        assert row is not None
+        return dict(zip([column[0] for column in cursor.description or ()], row, strict=True))
 
     def next_id(self, table: str, column: str) -> int:
         row = self.con.execute(f"SELECT coalesce(max({column}), 0) + 1 FROM {table}").fetchone()
@@ -117,7 +120,7 @@ class Recording:
                 self.con.rollback()
             raise HarnessError(
                 f"{self.path}: could not be written ({_line(str(error))}). "
-                "Every cell finished before is kept; free disk space and run the same command again"
+                "Every cell finished before is kept. Where the disk is full, free disk space; then run the same command again"
             ) from error
 
     def insert(self, table: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -100,3 +100,45 @@ CREATE OR REPLACE VIEW ttft_p50 AS
 SELECT engine, sweep, prompt_tokens, in_flight, repeats, requests, p50_ms, low_ms, high_ms
 FROM level_p50 WHERE metric = 'ttft';
 COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time by engine and prompt length, with its 95 % interval as in level_p50. ms.';
+
+CREATE OR REPLACE VIEW engine_gauge AS
+SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,
+    CASE g.unit WHEN 'share' THEN m.value * r.kv_pool_tokens ELSE m.value END AS value
+FROM engine_metric m
+JOIN (VALUES
+    ('vllm:num_requests_running', 'running', 'requests'),
+    ('vllm:num_requests_waiting', 'waiting', 'requests'),
+    ('vllm:kv_cache_usage_perc', 'kv_used_tokens', 'share'),
+    ('sglang:num_running_reqs', 'running', 'requests'),
+    ('sglang:num_queue_reqs', 'waiting', 'requests'),
+    ('sglang:kv_used_tokens', 'kv_used_tokens', 'tokens'),
+    ('emulator:num_requests_running', 'running', 'requests'),
+    ('emulator:num_requests_waiting', 'waiting', 'requests')
+) g(name, gauge, unit) USING (name)
+JOIN engine_run r USING (run_id);
+COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the KV cache pool in use. vLLM gives the pool in use as a share: it is multiplied by the pool size from its log. A row where the value changed.';
+
+CREATE OR REPLACE VIEW engine_stage AS
+SELECT cell_id, run_id, stage,
+    max(seconds) FILTER (part = 'sum') AS total_s,
+    max(seconds) FILTER (part = 'count')::BIGINT AS requests
+FROM (
+    SELECT m.cell_id, m.run_id, s.stage, s.part, m.labels,
+        arg_max(m.value, m.t_ns) - coalesce(max(m.value) FILTER (m.t_ns = f.t_ns), 0) AS seconds
+    FROM engine_metric m
+    JOIN (SELECT cell_id, min(t_ns) AS t_ns FROM scrape GROUP BY ALL) f USING (cell_id)
+    JOIN (VALUES
+        ('vllm:request_queue_time_seconds_sum', '', 'queue', 'sum'),
+        ('vllm:request_queue_time_seconds_count', '', 'queue', 'count'),
+        ('vllm:request_prefill_time_seconds_sum', '', 'prefill', 'sum'),
+        ('vllm:request_prefill_time_seconds_count', '', 'prefill', 'count'),
+        ('vllm:request_decode_time_seconds_sum', '', 'decode', 'sum'),
+        ('vllm:request_decode_time_seconds_count', '', 'decode', 'count'),
+        ('sglang:queue_time_seconds_sum', '', 'queue', 'sum'),
+        ('sglang:queue_time_seconds_count', '', 'queue', 'count'),
+        ('sglang:per_stage_req_latency_seconds_sum', 'stage=prefill_forward', 'prefill', 'sum'),
+        ('sglang:per_stage_req_latency_seconds_count', 'stage=prefill_forward', 'prefill', 'count')
+    ) s(name, label, stage, part) ON m.name = s.name AND contains(m.labels, s.label)
+    GROUP BY ALL)
+GROUP BY ALL;
+COMMENT ON VIEW engine_stage IS 'The engine''s own account of where its requests spent their time, by cell: total seconds and number of requests (warm-up included) that its histograms gained between the first and the last sample of the cell. Stages: queue, prefill and, where the engine gives it, decode.';

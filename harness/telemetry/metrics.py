@@ -4,6 +4,7 @@ Histogram buckets are dropped: their sum and count are kept, and at one request 
 difference of a sum over a cell is exact.
 """
 
+import math
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ def parse(text: str) -> dict[tuple[str, str], float]:
             continue
         for sample in family.samples:
             if sample.name.endswith(("_bucket", "_created")):
+                continue
+            if math.isnan(sample.value):  # SGLang's way to say that there is no value yet
                 continue
             labels = ",".join(
                 f"{key}={value}"

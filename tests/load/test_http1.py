@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ SIZED = b"HTTP/1.1 429 Too Many\r\nContent-Length: 5\r\nConnection: close\r\n\r\
 def test_a_chunked_body_ends_where_it_ends_however_it_is_cut(cuts: set[int]) -> None:
     framing = Framing(collect_spans=True)
     edges = [0, *sorted(cuts), len(CHUNKED)]
-    parts = [CHUNKED[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [CHUNKED[a:b] for a, b in itertools.pairwise(edges)]
     assert [framing.feed(part) for part in parts] == [False] * (len(parts) - 1) + [True]
     assert framing.status == 200
     assert framing.content_type == "text/event-stream"

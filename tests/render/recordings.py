@@ -7,7 +7,10 @@ from typing import Any
 import duckdb
 
 SCHEMA = Path(__file__).parents[2] / "harness" / "recording" / "schema.sql"
-MARKUP = "<script>window.pwned=1</script><img src=x onerror=\"window.pwned=1\">**b** [l](javascript:1) {{ 7*7 }} `'&"
+MARKUP = (
+    '<script>window.pwned=1</script><img src=x onerror="window.pwned=1">'
+    "**b** [l](javascript:1) {{ 7*7 }} `'&"
+)
 ENGINES = {"vllm": 2, "sglang": 3, "transformers": 5}
 PROMPTS = (32, 64, 128, 256, 512, 1024)
 REPEATS = 3
@@ -77,9 +80,7 @@ def _about(episode: str, tier: str, odd: str) -> dict[str, list[dict[str, Any]]]
                 "machine": json.dumps(machine),
             }
         ],
-        "model": [
-            {"model_id": f"model{odd}", "source": f"x{odd}", "config": json.dumps(config)}
-        ],
+        "model": [{"model_id": f"model{odd}", "source": f"x{odd}", "config": json.dumps(config)}],
         "engine_run": runs,
         "log_line": [{"run_id": 1, "t_ns": 1, "line": f"ready {odd}"}],
     }
@@ -148,9 +149,11 @@ EPISODE = """\
 {# A stand-in episode that uses every helper. #}
 The median of vLLM at 64 tokens is {{ n("ttft_one.ms", ".1f", engine="vllm") }} ms, and the repeats
 were {{ declared("tier.cpu.repeats") }}. The cache takes
-{{ computed("2 * layers * heads * dim * 2", ",.0f", layers=value("config.layers"), heads=3, dim=64) }}
+{{ computed("2 * layers * heads * dim * 2", ",.0f",
+            layers=value("config.layers"), heads=3, dim=64) }}
 bytes a token ({{ cited("23,040 bytes", "a source", "https://example.org/") }}).
-{% if value("ttft_one.ms", engine="vllm") < value("ttft_one.ms", engine="sglang") %}vLLM is first.{% endif %}
+{% if value("ttft_one.ms", engine="vllm") < value("ttft_one.ms", engine="sglang") -%}
+vLLM is first.{% endif %}
 
 ## Figures
 
@@ -178,7 +181,8 @@ GROUP BY ALL ORDER BY engine, prompt_tokens;
 
 -- name: ttft_one
 SELECT engine, median((first_token_ns - sent_ns) / 1e6) AS ms
-FROM cell JOIN request r USING (cell_id) WHERE cell.prompt_tokens = 64 GROUP BY engine ORDER BY engine;
+FROM cell JOIN request r USING (cell_id) WHERE cell.prompt_tokens = 64
+GROUP BY engine ORDER BY engine;
 
 -- name: config
 SELECT CAST(config ->> '$.num_hidden_layers' AS INTEGER) AS layers FROM model;

@@ -20,6 +20,8 @@ engine_queue_seconds_bucket{le="1.0"} 2.0
 engine_queue_seconds_bucket{le="+Inf"} 2.0
 engine_queue_seconds_count 2.0
 engine_queue_seconds_sum 0.5
+# TYPE engine_unknown gauge
+engine_unknown NaN
 # TYPE python_info gauge
 python_info{version="3"} 1.0
 # TYPE engine_tokens counter

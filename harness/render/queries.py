@@ -1,0 +1,131 @@
+"""queries.sql -> named queries, and their rows from a recording.
+
+A query file is a list of blocks, each begun by a line `-- name: ident` and holding one SELECT.
+Comment lines right after the name describe the query. A recording is opened read-only, and with no
+access to files or the network, because a query file may come with somebody else's recording.
+"""
+
+import hashlib
+import pickle
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_NAME = re.compile(r"^--\s*name:\s*(\S.*?)\s*$")
+_IDENT = re.compile(r"^[a-z][a-z0-9_]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One named SELECT; sql keeps its comments, because readers see it."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of one query from one recording, as Python values (NULL is None)."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def frame(self) -> "DataFrame":
+        """The rows for a chart, its text escaped: Plotly reads some HTML tags in text."""
+        import html
+
+        import pandas
+
+        rows = [
+            [html.escape(cell, quote=False) if isinstance(cell, str) else cell for cell in row]
+            for row in self.rows
+        ]
+        return pandas.DataFrame(rows, columns=self.columns)
+
+
+def parse(text: str, file: str) -> dict[str, Query]:
+    """The queries of a file by name. Raises HarnessError naming file and line."""
+    blocks: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        named = _NAME.match(line)
+        if named:
+            name = named.group(1)
+            if not _IDENT.match(name):
+                raise HarnessError(f"{file}:{number}: {name!r} is no name: use a-z, 0-9 and _")
+            if name in blocks:
+                raise HarnessError(f"{file}:{number}: a second query is named {name!r}")
+            current = blocks[name] = []
+        elif current is not None:
+            current.append(line)
+        elif line.strip() and not line.lstrip().startswith("--"):
+            raise HarnessError(f"{file}:{number}: SQL before the first `-- name:` line")
+    queries = {}
+    for name, lines in blocks.items():
+        sql = "\n".join(lines).strip().rstrip(";").rstrip()
+        if not [line for line in sql.splitlines() if line and not line.startswith("--")]:
+            raise HarnessError(f"{file}: the query {name!r} is empty")
+        queries[name] = Query(name, sql)
+    return queries
+
+
+def run(recording: Path, query: Query, file: str) -> Result:
+    """Runs one query. Raises HarnessError naming the file, the query and the recording."""
+    try:
+        with duckdb.connect(str(recording), read_only=True) as db:
+            db.execute("SET TimeZone = 'UTC'; SET enable_external_access = false")
+            db.execute("SET lock_configuration = true")
+            statements = db.extract_statements(query.sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise HarnessError(f"{file}: the query {query.name!r} must be one SELECT")
+            cursor = db.execute(statements[0])
+            columns = [column[0] for column in cursor.description]
+            return Result(columns, cursor.fetchall())
+    except duckdb.Error as error:
+        raise HarnessError(
+            f"{file}: the query {query.name!r} fails on {recording.name}: {error}"
+        ) from error
+
+
+class Cache:
+    """Results kept between builds under .cache/render, by the hash of all that went into them.
+
+    Entries that a build did not use are removed by `prune`. Deleting the folder is always safe.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / ".cache" / "render"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._used: set[str] = set()
+
+    def get(self, *parts: str) -> tuple[str, Any | None]:
+        """The key of these inputs, and what was kept under it or None."""
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+        self._used.add(key)
+        path = self._folder / key
+        try:
+            return key, pickle.loads(path.read_bytes())
+        except Exception:  # absent, torn or of another version: all mean "not cached"
+            return key, None
+
+    def put(self, key: str, value: Any) -> Any:
+        draft = self._folder / f"{key}.draft"
+        draft.write_bytes(pickle.dumps(value))
+        draft.replace(self._folder / key)
+        return value
+
+    def prune(self) -> None:
+        for path in self._folder.iterdir():
+            if path.name not in self._used:
+                path.unlink()

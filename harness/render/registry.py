@@ -1,0 +1,49 @@
+"""episodes/index.toml: the course's episodes, whether or not they have been written or recorded."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import HarnessError
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One episode of the course. picture: the chart that stands for it on other pages, or ""."""
+
+    number: str
+    slug: str
+    title: str
+    summary: str
+    picture: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of its folder under episodes/ and of its page."""
+        return f"{self.number}-{self.slug}"
+
+
+def read(root: Path) -> list[Chapter]:
+    """All episodes, in order. Raises HarnessError naming the file and the entry."""
+    path = root / "episodes" / "index.toml"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))["episode"]
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        raise HarnessError(f"{path}: cannot be read: {error}") from error
+    chapters = []
+    for table in tables:
+        try:
+            chapter = Chapter(**table)
+        except TypeError as error:
+            raise HarnessError(f"{path}: entry {table.get('number', '?')}: {error}") from error
+        if not re.fullmatch(r"\d\d", chapter.number) or not re.fullmatch(
+            r"[a-z0-9-]+", chapter.slug
+        ):
+            raise HarnessError(f"{path}: {chapter.number}-{chapter.slug} is no name for a folder")
+        chapters.append(chapter)
+    folders = {path.name for path in (root / "episodes").iterdir() if path.is_dir()}
+    unknown = folders - {chapter.name for chapter in chapters}
+    if unknown:
+        raise HarnessError(f"{path}: has no entry for the folder episodes/{sorted(unknown)[0]}")
+    return chapters

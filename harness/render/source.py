@@ -1,0 +1,150 @@
+"""Where a figure comes from: the recording's own account of itself, and how a page shows it."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from harness.errors import HarnessError
+from harness.render.escape import text
+from harness.render.manifest import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """One distinct way in which an engine was started: its version and command line."""
+
+    engine: str
+    version: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An INVALID cell: what it was and why it was rejected."""
+
+    cell: str
+    reasons: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A recording, as its pages describe it."""
+
+    entry: Entry
+    machine: dict[str, Any]
+    commit: str
+    models: tuple[str, ...]
+    runs: tuple[EngineRun, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def read(root: Path, entry: Entry) -> Source:
+    """Reads the account out of the file that the manifest names."""
+    path = root / entry.file
+    try:
+        with duckdb.connect(str(path), read_only=True) as db:
+            machine, commit = _one(
+                db, "SELECT machine, harness_commit FROM session ORDER BY session_id DESC"
+            )
+            models = db.execute("SELECT model_id, source FROM model ORDER BY model_id").fetchall()
+            runs = db.execute(
+                "SELECT engine, version, argv, min_by(env, run_id) FROM engine_run"
+                " GROUP BY engine, version, argv ORDER BY min(run_id)"
+            ).fetchall()
+            rejected = db.execute(
+                "SELECT engine, sweep, prompt_tokens, output_tokens, in_flight, repeat, reasons"
+                " FROM cell WHERE verdict <> 'VALID' ORDER BY cell_id"
+            ).fetchall()
+    except duckdb.Error as error:
+        raise HarnessError(f"{entry.file}: cannot be read: {error}") from error
+    return Source(
+        entry=entry,
+        machine=json.loads(machine),
+        commit=commit or "not recorded",
+        models=tuple(f"{name} ({origin})" for name, origin in models),
+        runs=tuple(
+            EngineRun(engine, version or "unknown version", _command(argv, json.loads(env)))
+            for engine, version, argv, env in runs
+        ),
+        rejected=tuple(
+            Rejected(
+                f"{engine}, {sweep}, prompt {prompt}, output {output}, in flight {slots},"
+                f" repeat {repeat}",
+                "; ".join(reasons),
+            )
+            for engine, sweep, prompt, output, slots, repeat, reasons in rejected
+        ),
+    )
+
+
+def recording_html(source: Source) -> str:
+    """The recording as a description list: file, hash, verdicts, machine, engines, command."""
+    entry = source.entry
+    verdicts = f"{entry.valid_cells} cells VALID, {entry.invalid_cells} INVALID"
+    rows = [
+        ("Recording", f"<code>{text(entry.file)}</code>"),
+        ("SHA-256", f"<code>{text(entry.sha256)}</code>"),
+        ("Recorded", f"{text(entry.recorded)} UTC, commit <code>{text(source.commit)}</code>"),
+        ("Verdict", text(verdicts) + _rejected_html(source.rejected)),
+        ("Machine", _machine_html(source.machine)),
+        ("Model", "<br>".join(text(model) for model in source.models)),
+        ("Engines", _runs_html(source.runs)),
+        ("Record it again", f"<code>{record_command(entry.episode)}</code>"),
+    ]
+    return (
+        '<dl class="tbt-source">' + "".join(f"<dt>{k}</dt><dd>{v}</dd>" for k, v in rows) + "</dl>"
+    )
+
+
+def record_command(episode: str) -> str:
+    return f"make record EPISODE={text(episode)}"
+
+
+def sql_html(name: str, sql: str) -> str:
+    """A query as a code block, coloured at build."""
+    from pygments import highlight  # type: ignore[import-untyped]
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+    from pygments.lexers import SqlLexer  # type: ignore[import-untyped]
+
+    code = highlight(f"-- {name}\n{sql}", SqlLexer(), HtmlFormatter(nowrap=True)).strip()
+    return f'<div class="highlight"><pre><code>{code}</code></pre></div>'
+
+
+def _one(db: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row = db.execute(sql).fetchone()
+    if row is None:
+        raise duckdb.Error("the table session is empty")
+    return row
+
+
+def _command(argv: list[str], env: dict[str, str]) -> str:
+    settings = [f"{key}={shlex.quote(value)}" for key, value in sorted(env.items())]
+    return " ".join(settings + [shlex.quote(word) for word in argv])
+
+
+def _machine_html(machine: dict[str, Any]) -> str:
+    facts = []
+    for key, value in machine.items():
+        said = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if said not in (None, ""):
+            facts.append(text(f"{key.replace('_', ' ')}: {said}"))
+    return "<br>".join(facts)
+
+
+def _runs_html(runs: tuple[EngineRun, ...]) -> str:
+    return "".join(
+        f"<div>{text(run.engine)} {text(run.version)}"
+        f'<pre class="tbt-argv"><code>{text(run.command)}</code></pre></div>'
+        for run in runs
+    )
+
+
+def _rejected_html(rejected: tuple[Rejected, ...]) -> str:
+    if not rejected:
+        return ""
+    items = "".join(f"<li>{text(each.cell)}: {text(each.reasons)}</li>" for each in rejected)
+    return f"<ul>{items}</ul>"

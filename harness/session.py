@@ -1,0 +1,196 @@
+"""One start of the harness on one recording: its engines' runs and its finished cells as rows."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cell import CellResult, Target
+from harness.engines import environments, external, models
+from harness.engines import get as get_engine
+from harness.engines.base import Engine
+from harness.engines.process import RunningEngine
+from harness.engines.redact import redact, redact_env
+from harness.errors import HarnessError
+from harness.experiment import Experiment, Tier
+from harness.recording.store import Recording, record_of
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for. engine: one instead of all. url, model: a running server."""
+
+    root: Path
+    episode: str
+    tier: str | None = None
+    engine: str | None = None
+    url: str | None = None
+    model: str | None = None
+    port: int = 0
+
+
+@dataclass(slots=True)
+class Session:
+    """One start of the harness on one recording."""
+
+    asked: Request
+    experiment: Experiment
+    tier: Tier
+    recording: Recording
+    session_id: int
+    model: models.Model
+    log: "LogBuffer"
+    words: dict[str, int] | None
+
+
+class LogBuffer:
+    """Log lines of the engine in flight, from its reader thread to the next transaction."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: list[tuple[int, str]] = []
+        self.kv_pool_tokens: int | None = None
+
+    def add(self, engine: Engine, t_ns: int, line: str) -> None:
+        pool = engine.kv_pool_tokens(line)
+        with self._lock:
+            self._lines.append((t_ns, redact(line)))
+            if pool is not None:
+                self.kv_pool_tokens = pool
+
+    def drain(self, run_id: int) -> list[dict[str, Any]]:
+        with self._lock:
+            lines, self._lines = self._lines, []
+        return [{"run_id": run_id, "t_ns": t_ns, "line": line} for t_ns, line in lines]
+
+
+@contextmanager
+def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
+    """Starts an engine, records its run, and stops it, whatever happens in between."""
+    engine, asked, tier = get_engine(name), session.asked, session.tier
+    recording, log, model = session.recording, session.log, session.model
+    if asked.url:
+        run_id = _begin_run(session, engine, [], {}, external.version(asked.url))
+        yield (
+            run_id,
+            Target(engine, asked.url, model.served_name, lambda: True, lambda: [], lambda: ""),
+        )
+        recording.update_run(run_id, stopped_ns=time.monotonic_ns())
+        return
+    launch = engine.launch(
+        model_dir=model.path,
+        served_name=model.served_name,
+        port=asked.port,
+        tier=tier.name,
+        max_model_tokens=tier.max_model_tokens,
+        flags=tier.flags.get(name, ()),
+        root=asked.root,
+    )
+    log.kv_pool_tokens = None
+    running = RunningEngine(
+        engine,
+        launch,
+        tier.engine_cores,
+        lambda t_ns, line: log.add(engine, t_ns, line),
+        asked.root,
+    )
+    run_id = _begin_run(session, engine, redact(list(launch.argv)), redact_env(launch.env), None)
+    note = None
+    try:
+        running.start()
+        running.wait_ready()
+        recording.update_run(
+            run_id,
+            ready_ns=time.monotonic_ns(),
+            version=engine.version(launch, running.base_url),
+            kv_pool_tokens=log.kv_pool_tokens,
+        )
+        fault = _probe(session, engine, running.base_url, run_id)
+        yield (
+            run_id,
+            Target(
+                engine,
+                running.base_url,
+                model.served_name,
+                running.alive,
+                running.pids,
+                running.exit_note,
+                fault,
+            ),
+        )
+    except HarnessError as error:
+        note = redact(str(error))
+        raise
+    finally:
+        running.stop()
+        with recording.transaction():
+            recording.insert("log_line", log.drain(run_id))
+            recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
+
+
+def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> str | None:
+    """Asks the declared question and records the answer; a reason where it is not the right one."""
+    if not session.tier.probe:
+        return None
+    question, word = session.tier.probe
+    said = external.answer(engine, base_url, session.model.served_name, question)
+    session.recording.update_run(run_id, probe_answer=said)
+    return None if word in said else f"wrong_answer: asked {question!r}, answered {said!r}"
+
+
+def _begin_run(
+    session: Session, engine: Engine, argv: list[str], env: dict[str, str], version: str | None
+) -> int:
+    run_id = session.recording.next_id("engine_run", "run_id")
+    lock = environments.lock_path(engine, session.tier.name)
+    with session.recording.transaction():
+        session.recording.insert(
+            "engine_run",
+            [
+                {
+                    "run_id": run_id,
+                    "session_id": session.session_id,
+                    "engine": engine.name,
+                    "version": version,
+                    "model_id": session.model.served_name,
+                    "argv": argv,
+                    "env": env,
+                    "lock_sha256": sha256(lock) if lock else None,
+                    "cores": list(session.tier.engine_cores) or None,
+                    "started_ns": time.monotonic_ns(),
+                }
+            ],
+        )
+    return run_id
+
+
+def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
+    recording, telemetry = session.recording, result.telemetry
+    cell_id = recording.next_id("cell", "cell_id")
+    ids = {"cell_id": cell_id}
+    both = ids | {"run_id": run_id}
+    with recording.transaction():
+        recording.insert("cell", [result.cell | both | {"session_id": session.session_id}])
+        recording.insert("request", [row | ids for row in result.requests])
+        recording.insert("clock_anchor", [record_of(anchor) | ids for anchor in result.anchors])
+        recording.insert(
+            "engine_metric",
+            [
+                both | {"t_ns": t_ns, "name": name, "labels": labels, "value": value}
+                for t_ns, name, labels, value in telemetry.metric_rows
+            ],
+        )
+        recording.insert(
+            "scrape", [both | {"t_ns": t, "took_ns": took} for t, took in telemetry.scrapes]
+        )
+        recording.insert("host_sample", [record_of(sample) | ids for sample in telemetry.hosts])
+        recording.insert("gpu_sample", [record_of(sample) | ids for sample in telemetry.gpus])
+        recording.insert("log_line", session.log.drain(run_id))
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
