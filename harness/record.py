@@ -4,6 +4,7 @@ The declared order is fixed, so a recording that was interrupted is continued by
 the cells that are in are left alone, and those that are missing are recorded in a new session.
 """
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -40,10 +41,17 @@ def record(asked: Request, console: Console) -> dict[str, Any]:
         if missing:
             console.print(
                 f"Recording episode {asked.episode} on tier {tier.name}: "
-                f"{len(missing)} of {len(planned)} cells into {recording.path.name}"
+                f"{len(missing)} of {len(planned)} cells into {recording.path.name}",
+                soft_wrap=True,
+                highlight=False,
             )
             session = _begin(asked, experiment, tier, engines, recording)
-            _record_cells(session, missing, len(planned), console)
+            free = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, {tier.client_core})  # telemetry must not run beside the engine
+            try:
+                _record_cells(session, missing, len(planned), console)
+            finally:
+                os.sched_setaffinity(0, free)
         valid = recording.con.execute(
             "SELECT count(*) FILTER (verdict = 'VALID'), count(*) FROM cell"
         ).fetchone()
@@ -132,6 +140,12 @@ def _begin(
     recording: Recording,
 ) -> Session:
     """Sets up what is missing before anything is measured, and writes the session's rows."""
+    lacking = {*tier.engine_cores, tier.client_core} - os.sched_getaffinity(0)
+    if lacking:
+        raise HarnessError(
+            f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
+            f"may not use; it has {sorted(os.sched_getaffinity(0))}"
+        )
     if asked.url:
         model = models.external_model(asked.model or external.first_model(asked.url))
     else:

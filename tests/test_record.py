@@ -233,6 +233,16 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert str(port) in err and str(os.getpid()) in err
 
 
+def test_a_core_that_is_not_there_is_named(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+    path = root / "episodes" / "77-test" / "experiment.toml"
+    path.write_text(path.read_text().replace("client_core = 1", "client_core = 4000"))
+    process = start(root)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "pins to core 4000" in " ".join(err.split())
+
+
 def test_a_missing_episode_is_named(tmp_path: Path) -> None:
     process = start(root_with(tmp_path).parent)
     _, err = process.communicate(timeout=60)
