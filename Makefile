@@ -53,7 +53,7 @@ check: setup ## lint, types, declarations, recordings, prose
 	$(RUN) check
 
 bench: setup ## measure the recorder against the emulator, and put the figures into README.md
-	$(VENV)/bin/python -m harness.bench
+	$(VENV)/bin/python -m harness.bench --repeats 5 --readme README.md
 
 lock: setup ## compile requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev --no-header --no-annotate pyproject.toml -o requirements.lock

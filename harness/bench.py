@@ -1,12 +1,13 @@
 """How true is a recorded chunk time? Measured against the emulator, which says when it wrote.
 
-    python -m harness.bench [--write FILE]     (make bench)
+    python -m harness.bench [--readme FILE] [--write FILE]     (make bench)
 
 Why: the kernel's receive stamp is what lets a small Python client be exact; here it is held against
 the emulator's own time of each write, beside the stamp that user space would have taken of the very
 same reads. The emulator runs on core 0, the load process on core 1, each stream at a phase of its
 own. Error: recorded arrival minus the emulator's time before its write(2), so it contains the write
-itself. Every chunk counts, those that shared a read too. The last line is one JSON object.
+itself. Every chunk counts, those that shared a read too. The last line is one JSON object;
+--readme puts the medians into the table between the bench marks of a Markdown file.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--write", type=Path, help="also write the JSON to this file")
+    parser.add_argument("--readme", type=Path, help="also renew the table of this Markdown file")
     options = parser.parse_args()
     print(
         f"{options.streams} streams of {1000 // GAP_MS} chunks/s, {options.seconds:g} s each time"
@@ -74,7 +76,36 @@ def main() -> None:
     line = json.dumps(result)
     if options.write:
         options.write.write_text(line + "\n", encoding="utf-8")
+    if options.readme:
+        text = options.readme.read_text(encoding="utf-8")
+        options.readme.write_text(with_table(text, result), encoding="utf-8")
     print(line)
+
+
+def with_table(text: str, result: dict[str, Any]) -> str:
+    """The Markdown text with the table between its bench marks replaced by that of this result.
+
+    Raises HarnessError where the marks are missing.
+    """
+    begin, end = "<!-- bench:begin -->", "<!-- bench:end -->"
+    if begin not in text or end not in text:
+        raise HarnessError(f"no {begin} ... {end} to put the table between")
+    middle = result["median"]
+    rows = "\n".join(
+        f"| {said} | {middle[f'{side}_p50_ms']:.3f} | {middle[f'{side}_p99_ms']:.3f} "
+        f"| {middle[f'{side}_p99_9_ms']:.3f} |"
+        for side, said in (("kernel", "kernel receive time (recorded)"), ("user", "Python's time"))
+    )
+    worst = max(repeat["kernel_p99_ms"] for repeat in result["repeats"])
+    table = (
+        f"| error of a chunk's time, ms | p50 | p99 | p99.9 |\n|---|---|---|---|\n{rows}\n\n"
+        f"{result['streams']} streams of {result['chunks_per_s_each']} chunks/s "
+        f"({middle['chunks_per_s']:,.0f} chunks/s in all) for {result['seconds']:g} s, on one core, "
+        f"of which it used {middle['core_frac']:.0%}; medians of {len(result['repeats'])} repeats, "
+        f"in the worst of which the recorded p99 was {worst:.3f} ms; "
+        f"{middle['shared_frac']:.1%} of chunks shared a read."
+    )
+    return text[: text.index(begin) + len(begin)] + f"\n{table}\n" + text[text.index(end) :]
 
 
 def _start_emulator() -> subprocess.Popen[bytes]:

@@ -77,30 +77,27 @@ SELECT m.engine, m.prompt_tokens AS prompt_tokens, m.output_tokens AS output_tok
     (m.last_token_ns - m.sent_ns) / 1e6 AS e2e_ms,
     max(r.ms) FILTER (r.stage = 'queue') AS queue_ms,
     max(r.ms) FILTER (r.stage = 'prefill') AS prefill_ms,
-    list_transform(m.chunk_offset_ns, x -> round(x / 1e6, 1)) AS token_ms
+    list_transform(m.chunk_offset_ns, lambda x: round(x / 1e6, 1)) AS token_ms
 FROM measured_request m LEFT JOIN last_rise r USING (cell_id)
 WHERE m.sweep = 'trace' AND m.repeat = 1 AND m.error IS NULL
 GROUP BY ALL ORDER BY m.engine
 
 -- name: engine_share
--- TTFT as the client saw it, and the part that the engine's own histograms call queue and prefill,
--- ms a request, mean over the cells of a length (warm-up included in the engine's part).
-SELECT t.engine, t.prompt_tokens, t.ttft_ms, e.engine_ms, t.ttft_ms - e.engine_ms AS around_ms
-FROM (
-    SELECT engine, prompt_tokens, avg(from_sent_ms) AS ttft_ms
-    FROM ttft WHERE sweep = 'length' GROUP BY ALL) t
-JOIN (
-    SELECT c.engine, c.prompt_tokens, sum(s.ms) AS engine_ms
-    FROM (
-        SELECT c.engine, c.prompt_tokens, s.stage,
-            1000 * sum(s.total_s) / sum(s.requests) AS ms
-        FROM engine_stage s JOIN cell c USING (cell_id)
-        WHERE c.sweep = 'length' AND c.verdict = 'VALID' AND s.stage IN ('queue', 'prefill')
-        GROUP BY ALL) s
-    JOIN (SELECT DISTINCT engine, prompt_tokens FROM cell WHERE sweep = 'length') c
-        ON c.engine = s.engine AND c.prompt_tokens = s.prompt_tokens
-    GROUP BY ALL) e USING (engine, prompt_tokens)
-ORDER BY t.engine, t.prompt_tokens
+-- TTFT as the client saw it, and the part of it that the engine's own histograms call queue and
+-- prefill: ms a request, means over all requests of a length, warm-up included in both.
+WITH client AS (
+    SELECT c.engine, c.prompt_tokens, avg((r.first_token_ns - r.sent_ns) / 1e6) AS ttft_ms
+    FROM request r JOIN cell c USING (cell_id)
+    WHERE c.sweep = 'length' AND c.verdict = 'VALID' AND r.error IS NULL
+    GROUP BY ALL),
+stage AS (
+    SELECT c.engine, c.prompt_tokens, s.stage, 1000 * sum(s.total_s) / sum(s.requests) AS ms
+    FROM engine_stage s JOIN cell c USING (cell_id)
+    WHERE c.sweep = 'length' AND c.verdict = 'VALID' AND s.stage IN ('queue', 'prefill')
+    GROUP BY ALL)
+SELECT engine, prompt_tokens, ttft_ms, sum(ms) AS engine_ms, ttft_ms - sum(ms) AS around_ms
+FROM client JOIN stage USING (engine, prompt_tokens)
+GROUP BY ALL ORDER BY engine, prompt_tokens
 
 -- name: busy
 -- Which side waits: busy share of the engine's and the client's core while cells ran, and the

@@ -1,4 +1,4 @@
-"""`transformers serve` of Transformers 5.24.0. Found by trying it:
+"""`transformers serve` of Transformers 5.24.0. Found by trying it and reading its source:
 
 - /v1/completions is there and takes text alone (a list of token ids is refused with 400); it puts
   the text through the model's tokenizer, which adds nothing for SmolLM2, and its usage gives the
