@@ -32,15 +32,15 @@ engines: setup ## list the engines and what is installed of them
 doctor: setup ## say what this machine has and lacks
 	$(RUN) doctor
 
-browser: # Chromium for the browser tests
-	@command -v chromium >/dev/null || { \
+test-tools: # what the tests need of the system: Chromium, and gcc for SGLang's stub
+	@{ command -v chromium && command -v gcc; } >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core gcc libc6-dev >/dev/null; \
 	  else \
-	    echo "The browser tests need Chromium. Install it (Debian: sudo apt-get install chromium) and run make test again." >&2; exit 1; \
+	    echo "The tests need Chromium and gcc. Install them (Debian: sudo apt-get install chromium gcc) and run make test again." >&2; exit 1; \
 	  fi; }
 
-test: setup browser ## run every test but those that start real engines
+test: setup test-tools ## run every test but those that start real engines
 	$(VENV)/bin/python -m pytest -m "not engines"
 
 test-engines: setup ## the end-to-end tests on real vLLM, SGLang and Transformers
@@ -61,4 +61,4 @@ lock: setup ## compile requirements.lock anew from pyproject.toml (needs uv)
 clean: ## remove what can be built again; recordings and engines stay
 	rm -rf site docs/episodes docs/lessons docs/reference docs/assets/data .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup site serve record engines doctor browser test test-engines check bench lock clean
+.PHONY: help setup site serve record engines doctor test-tools test test-engines check bench lock clean

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from harness.engines.ports import free_port
 from harness.errors import HarnessError
 from harness.load.clock import Clock
 from harness.load.parse import parse_request
@@ -34,7 +35,6 @@ from harness.load.spool import read_anchors, read_requests
 
 GAP_MS = 20  # 50 chunks/s a stream
 GOAL_P99_MS = 0.1
-PORT = 8799
 SERVER_CORE, CLIENT_CORE = 0, 1
 _TRUTH = re.compile(rb'"emulator_ns":(\d+)')
 
@@ -52,11 +52,12 @@ def main() -> None:
     )
     print(f"{'':8}{'chunks/s':>10}{'kernel stamp error, ms':>34}{'user-space error, ms':>34}")
     print(f"{'':18}{'p50       p99     p99.9':>34}{'p50       p99     p99.9':>34}  shared   core")
-    emulator = _start_emulator()
+    port = free_port()
+    emulator = _start_emulator(port)
     try:
         repeats = []
         for number in range(1, options.repeats + 1):
-            repeats.append(_repeat(options.streams, options.seconds))
+            repeats.append(_repeat(port, options.streams, options.seconds))
             print(_row(str(number), repeats[-1]), flush=True)
     finally:
         emulator.kill()
@@ -108,16 +109,16 @@ def with_table(text: str, result: dict[str, Any]) -> str:
     return text[: text.index(begin) + len(begin)] + f"\n{table}\n" + text[text.index(end) :]
 
 
-def _start_emulator() -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(PORT)]
+def _start_emulator(port: int) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(port)]
     argv += ["--gap-ms", str(GAP_MS), "--phase-ms", str(GAP_MS), "--ttft-ms", "200"]
     emulator = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     psutil.Process(emulator.pid).cpu_affinity([SERVER_CORE])
     for _ in range(100):
         if emulator.poll() is not None:
-            raise HarnessError(f"the emulator could not start: is port {PORT} in use?")
+            raise HarnessError("the emulator could not start")
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
             return emulator
         except urllib.error.URLError:
             time.sleep(0.1)
@@ -125,7 +126,7 @@ def _start_emulator() -> subprocess.Popen[bytes]:
     raise HarnessError("the emulator did not answer within 10 s")
 
 
-def _repeat(streams: int, seconds: float) -> dict[str, float]:
+def _repeat(port: int, streams: int, seconds: float) -> dict[str, float]:
     chunks = round(seconds * 1000 / GAP_MS)
     body = {
         "model": "emulator",
@@ -140,7 +141,7 @@ def _repeat(streams: int, seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         spool = Path(folder, "spool")
         plan = LoadPlan(
-            url=f"http://127.0.0.1:{PORT}/v1/completions",
+            url=f"http://127.0.0.1:{port}/v1/completions",
             in_flight=streams,
             min_requests=streams,
             min_duration_s=0.0,

@@ -58,9 +58,17 @@ class CellResult:
 
 
 def run_cell(
-    cell: Cell, tier: Tier, seeds: Seeds, target: Target, prompts: Iterator[Prompt]
+    cell: Cell,
+    tier: Tier,
+    seeds: Seeds,
+    target: Target,
+    prompts: Iterator[Prompt],
+    added_tokens: int,
 ) -> CellResult:
-    """Raises HarnessError where the engine or the load process died: such a cell is not kept."""
+    """prompts: endless. added_tokens: what the server adds to each.
+
+    Raises HarnessError where the engine or the load process died: such a cell is not kept.
+    """
     sweep = cell.sweep
     measured = sweep.max_requests or sweep.min_requests
     chosen = list(islice(prompts, sweep.warmup_requests + measured))
@@ -80,11 +88,14 @@ def run_cell(
         ) as s:
             client = _run_load(plan, Path(folder) / "plan.json", target)
         requests, anchors = _parse(Path(plan.spool_path), client)
+    if all(request.error == "connection refused" for request in requests):
+        raise HarnessError(f"{target.base_url}: refuses connections, so nothing was measured")
     reasons = judge(
-        Asked(cell.prompt_tokens, sweep.output_tokens, sweep.min_requests),
+        Asked(cell.prompt_tokens, sweep.output_tokens, sweep.min_requests, added_tokens),
         [request for request in requests if request.phase == "measured"],
         client["cpu_frac"],
         client["minimums_met"],
+        s.telemetry.faults,
     )
     if target.fault is not None:
         reasons.append(target.fault)

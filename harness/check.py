@@ -19,16 +19,16 @@ def run(root: Path, refresh_views: bool) -> Iterator[str]:
     recordings = [
         path for path in sorted((root / "data").glob("*/*.duckdb")) if ".partial." not in path.name
     ]
+    manifest.verify(root)
     if refresh_views:
         for path in recordings:
             _refresh(root, path)
-    manifest.verify(root)
     for path in recordings:
         with connect(path) as con:
             if views_are_stale(con):
                 raise HarnessError(
                     f"{path}: its views are of another version of harness/recording/views.sql. "
-                    "Mend: python -m harness check --refresh-views"
+                    "Mend: .venv/bin/python -m harness check --refresh-views"
                 )
         yield f"ok {path.relative_to(root)}"
     size_bytes = sum(path.stat().st_size for path in recordings)

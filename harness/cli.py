@@ -5,12 +5,15 @@ It alone joins the rooms. A fault the user can act on is one line on standard er
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from typer._click.exceptions import ClickException
 
 from harness.errors import HarnessError
 
@@ -31,17 +34,20 @@ def record(
     model: Annotated[
         str | None, typer.Option(help="Model name there, a hub id, or a local path.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port for the engine; 0 picks a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port for the engine; 0 picks a free one.")
+    ] = 0,
     root: Root = HERE,
 ) -> None:
     """Record an episode, or continue a recording that was interrupted."""
+    from harness.engines import external
     from harness.record import record as run
     from harness.render import manifest
     from harness.session import Request
 
-    asked = Request(root.resolve(), episode, tier, engine, url, model, port)
-    summary = run(asked, err)
-    manifest.update(asked.root, asked.root / summary["recording"])
+    server = external.server_url(url) if url else None
+    asked = Request(root.resolve(), episode, tier, engine, server, model, port)
+    summary = run(asked, err, lambda path: manifest.update(asked.root, path))
     print(json.dumps(summary))
 
 
@@ -55,7 +61,9 @@ def doctor(root: Root = HERE) -> None:
         mark = {"ok": "[green]ok[/]     ", "warn": "[yellow]warn[/]   "}.get(
             finding.state, "[red]missing[/]"
         )
-        err.print(f"{mark} [bold]{finding.name}[/]: {finding.detail}", highlight=False)
+        err.print(
+            f"{mark} [bold]{escape(finding.name)}[/]: {escape(finding.detail)}", highlight=False
+        )
         if finding.mend:
             err.print(f"        mend: {finding.mend}", highlight=False, markup=False)
     print(json.dumps({f.name: f.state for f in findings}))
@@ -106,13 +114,22 @@ def check(
 
 
 def main() -> None:
+    for sign in (signal.SIGTERM, signal.SIGHUP):  # end as Ctrl-C does: the engine is stopped
+        signal.signal(sign, signal.default_int_handler)
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except HarnessError as error:
-        err.print(f"[red]error:[/] {error}", highlight=False, markup=True)
-        sys.exit(1)
-    except typer.Exit as leave:
-        sys.exit(leave.exit_code)
-    except KeyboardInterrupt:
+        code = _fail(str(error))
+    except ClickException as error:
+        error.show()
+        code = error.exit_code
+    except OSError as error:
+        code = _fail(f"{error.filename or 'the system'}: {error.strerror or error}")
+    if code == 130:
         err.print("stopped; finished cells are kept, the same command continues")
-        sys.exit(130)
+    sys.exit(code or 0)
+
+
+def _fail(message: str) -> int:
+    err.print(f"[red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    return 1

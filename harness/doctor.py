@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from harness.engines import ENGINES, environments
+from harness.errors import HarnessError
 from harness.telemetry import gpu, machine
 
 ENGINE_DISK_BYTES = 16e9  # the three CPU environments take 14 GB
@@ -40,6 +41,12 @@ def examine(root: Path) -> list[Finding]:
 
 
 def _python() -> Finding:
+    try:
+        environments.engines_python()
+    except HarnessError as error:
+        return Finding(
+            "python", "missing", str(error), "apt-get install python3.11 python3.11-venv"
+        )
     return Finding("python", "ok", sys.version.split()[0])
 
 
@@ -76,7 +83,7 @@ def _engine(name: str, tier: str, root: Path) -> Finding:
         f"engine {name}",
         "missing",
         f"{state}; `make record` installs it when it is needed",
-        f"python -m harness engines --setup {name}",
+        f".venv/bin/python -m harness engines --setup {name}",
     )
 
 

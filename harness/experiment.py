@@ -129,8 +129,8 @@ def load(path: Path) -> Experiment:
     if unknown:
         raise HarnessError(f"{path}: unknown key {sorted(unknown)[0]!r}")
     tiers = {
-        name: _tier(path, name, _table(path, "tier", table))
-        for name, table in _table(path, "", raw).get("tier", {}).items()
+        name: _tier(path, name, _table(path, f"tier.{name}", table))
+        for name, table in _table(path, "tier", raw.get("tier", {})).items()
     }
     if not tiers:
         raise HarnessError(f"{path}: declares no [tier.cpu] or [tier.gpu]")
@@ -138,8 +138,8 @@ def load(path: Path) -> Experiment:
         path=path,
         text=text,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
-        episode=_build(Episode, path, "episode", raw.get("episode", {})),
-        seeds=_build(Seeds, path, "seeds", raw.get("seeds", {})),
+        episode=_build(Episode, path, "episode", _table(path, "episode", raw.get("episode", {}))),
+        seeds=_build(Seeds, path, "seeds", _table(path, "seeds", raw.get("seeds", {}))),
         tiers=tiers,
     )
 
@@ -166,12 +166,13 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     where = f"tier.{name}"
     if name not in TIERS:
         raise HarnessError(f"{path}: unknown tier {name!r} in [{where}]; known: {', '.join(TIERS)}")
+    _require(path, f"{where}.sweep", isinstance(raw.get("sweep", []), list), "[[sweep]] tables")
     sweeps = tuple(
         _sweep(path, f"{where}.sweep[{i}]", _table(path, f"{where}.sweep", table))
         for i, table in enumerate(raw.get("sweep", []))
     )
     flags = {
-        engine: tuple(str(flag) for flag in values)
+        engine: _typed(path, f"{where}.flags.{engine}", values, tuple[str, ...])
         for engine, values in _table(path, f"{where}.flags", raw.get("flags", {})).items()
     }
     given = {key: value for key, value in raw.items() if key not in ("sweep", "flags")}
@@ -180,6 +181,11 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     _require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
     _require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
     _require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
+    unknown = set(flags) - set(tier.engines)
+    _require(path, f"{where}.flags", not unknown, f"no engine {', '.join(sorted(unknown))} here")
+    _require(path, f"{where}.request_timeout_s", tier.request_timeout_s > 0, "must be above 0")
+    apart = tier.client_core not in tier.engine_cores
+    _require(path, f"{where}.client_core", apart, "is one of engine_cores")
     _require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
     names = [sweep.name for sweep in sweeps]
     _require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
@@ -198,6 +204,8 @@ def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
     sweep = _build(Sweep, path, where, raw)
     _require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
     _require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
+    once = len(set(sweep.prompt_tokens)) == len(sweep.prompt_tokens)
+    _require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
     for key in ("output_tokens", "in_flight", "min_requests", "metrics_hz"):
         _require(path, f"{where}.{key}", getattr(sweep, key) > 0, "must be above 0")
     _require(path, f"{where}.prompt_tokens", min(sweep.prompt_tokens) > 0, "must be above 0")

@@ -4,10 +4,12 @@ The declared order is fixed, so a recording that was interrupted is continued by
 the cells that are in are left alone, and those that are missing are recorded in a new session.
 """
 
+import hashlib
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -28,14 +30,22 @@ from harness.telemetry import machine
 from harness.workload import Prompt, prompts, word_ids
 
 
-def record(asked: Request, console: Console) -> dict[str, Any]:
-    """Records what is missing. Returns the summary that the command prints as its last line."""
+def record(
+    asked: Request, console: Console, enter: Callable[[Path], object] = lambda path: None
+) -> dict[str, Any]:
+    """Records what is missing. Returns the summary that the command prints as its last line.
+
+    enter: is given the finished file, to list it in the manifest.
+    """
     experiment = load(find(asked.root, asked.episode) / "experiment.toml")
     tier = _tier(experiment, asked)
     engines = _engines(tier, asked)
-    planned = cells(experiment, tier, engines)
+    _require_cores(experiment, tier)
+    model = _set_up(asked, tier, engines)
     recording = _open(asked, experiment, tier, engines)
     try:
+        _require_same_model(recording, model)
+        planned = cells(experiment, tier, engines)
         done = recording.done()
         missing = [cell for cell in planned if cell.position not in done]
         if missing:
@@ -45,7 +55,7 @@ def record(asked: Request, console: Console) -> dict[str, Any]:
                 soft_wrap=True,
                 highlight=False,
             )
-            session = _begin(asked, experiment, tier, engines, recording)
+            session = _begin(asked, experiment, tier, recording, model)
             free = os.sched_getaffinity(0)
             os.sched_setaffinity(0, {tier.client_core})  # telemetry must not run beside the engine
             try:
@@ -56,7 +66,7 @@ def record(asked: Request, console: Console) -> dict[str, Any]:
             "SELECT count(*) FILTER (verdict = 'VALID'), count(*) FROM cell"
         ).fetchone()
         assert valid is not None
-        final = recording.finish()
+        final = recording.finish(enter)
     finally:
         recording.close()
     return {
@@ -91,6 +101,24 @@ def _engines(tier: Tier, asked: Request) -> tuple[str, ...]:
     return (asked.engine,)
 
 
+def _require_cores(experiment: Experiment, tier: Tier) -> None:
+    lacking = {*tier.engine_cores, tier.client_core} - os.sched_getaffinity(0)
+    if lacking:
+        raise HarnessError(
+            f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
+            f"may not use; it has {sorted(os.sched_getaffinity(0))}"
+        )
+
+
+def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> models.Model:
+    """Everything that a recording needs, before anything is begun."""
+    if asked.url:
+        return models.external_model(asked.url, asked.model or external.first_model(asked.url))
+    for name in engines:
+        environments.ensure(get_engine(name), tier.name, asked.root)
+    return models.ensure_model(asked.model or tier.model, asked.root)
+
+
 def _open(
     asked: Request, experiment: Experiment, tier: Tier, engines: tuple[str, ...]
 ) -> Recording:
@@ -99,15 +127,19 @@ def _open(
     for path in sorted(folder.glob(f"*-{tier.name}*.partial.duckdb")):
         recording = Recording(path)
         header = recording.header()
-        if list(header["engines"]) == list(engines):
-            if header["experiment_sha256"] == experiment.sha256:
-                return recording
+        if list(header["engines"]) != list(engines):
+            recording.close()
+        elif header["experiment_sha256"] == experiment.sha256:
+            return recording
+        elif not recording.done():
+            recording.close()
+            path.unlink()  # nothing had been recorded under the older declaration
+        else:
             recording.close()
             raise HarnessError(
                 f"{path}: begun under another version of {experiment.path.name}, so it can't be "
                 "continued. Restore that version, or remove the file to begin anew"
             )
-        recording.close()
     stem = _free_stem(folder, f"{datetime.now(UTC):%Y-%m-%d}-{tier.name}", engines, tier)
     return Recording.create(
         folder / f"{stem}.partial.duckdb",
@@ -132,26 +164,25 @@ def _free_stem(folder: Path, stem: str, engines: tuple[str, ...], tier: Tier) ->
     return taken
 
 
+def _require_same_model(recording: Recording, model: models.Model) -> None:
+    """A recording that is continued must go on with the model, or the server, it began with."""
+    known = recording.con.execute("SELECT model_id, source, weights_sha256 FROM model").fetchall()
+    now = (model.served_name, model.source, model.weights_sha256)
+    if known and now not in known:
+        raise HarnessError(
+            f"{recording.path}: begun with {known[0][0]} ({known[0][1]}), so it can't be continued "
+            f"with {model.served_name} ({model.source}). Name that one, or remove the file"
+        )
+
+
 def _begin(
     asked: Request,
     experiment: Experiment,
     tier: Tier,
-    engines: tuple[str, ...],
     recording: Recording,
+    model: models.Model,
 ) -> Session:
-    """Sets up what is missing before anything is measured, and writes the session's rows."""
-    lacking = {*tier.engine_cores, tier.client_core} - os.sched_getaffinity(0)
-    if lacking:
-        raise HarnessError(
-            f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
-            f"may not use; it has {sorted(os.sched_getaffinity(0))}"
-        )
-    if asked.url:
-        model = models.external_model(asked.model or external.first_model(asked.url))
-    else:
-        for name in engines:
-            environments.ensure(get_engine(name), tier.name, asked.root)
-        model = models.ensure_model(asked.model or tier.model, asked.root)
+    """Writes the session's rows."""
     session_id = recording.next_id("session", "session_id")
     lock = asked.root / "requirements.lock"
     with recording.transaction():
@@ -171,12 +202,15 @@ def _begin(
                 }
             ],
         )
-        if (model.served_name,) not in recording.con.execute(
-            "SELECT model_id FROM model"
-        ).fetchall():
+        if recording.con.execute("SELECT count(*) FROM model").fetchone() == (0,):
             recording.insert("model", [_model_row(model)])
     words = word_ids(model.tokenizer_path) if model.tokenizer_path else None
-    return Session(asked, experiment, tier, recording, session_id, model, LogBuffer(), words)
+    seeds = experiment.seeds
+    if asked.url:
+        # It runs on between our starts, so the same prompts would find its cache warm.
+        salt = f"{seeds.prompts}:{recording.header()['recording_id']}:{session_id}"
+        seeds = replace(seeds, prompts=int(hashlib.sha256(salt.encode()).hexdigest()[:15], 16))
+    return Session(asked, experiment, tier, seeds, recording, session_id, model, LogBuffer(), words)
 
 
 def _model_row(model: models.Model) -> dict[str, Any]:
@@ -202,13 +236,8 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
                         description=f"repeat {repeat} · {name} · {cell.sweep.name} "
                         f"{cell.prompt_tokens} tokens",
                     )
-                    result = run_cell(
-                        cell,
-                        session.tier,
-                        session.experiment.seeds,
-                        target,
-                        _prompts(session, target, cell),
-                    )
+                    made, added = _prompts(session, target, cell)
+                    result = run_cell(cell, session.tier, session.seeds, target, made, added)
                     commit_cell(session, run_id, result)
                     progress.advance(task)
                     if not console.is_terminal:  # no bar is drawn: a line a cell instead
@@ -223,8 +252,8 @@ def _line(cell: Cell, total: int, result: CellResult) -> str:
     )
 
 
-def _prompts(session: Session, target: Target, cell: Cell) -> Iterator[Prompt]:
-    """The cell's prompts; a server that adds tokens of its own gets as many words fewer."""
+def _prompts(session: Session, target: Target, cell: Cell) -> tuple[Iterator[Prompt], int]:
+    """The cell's prompts, and the tokens that the server adds: each gets as many words fewer."""
     levels = [(s.name, n) for s in session.tier.sweeps for n in s.prompt_tokens]
     added = 0
     if session.words is None or cell.sweep.endpoint == "chat":
@@ -236,13 +265,14 @@ def _prompts(session: Session, target: Target, cell: Cell) -> Iterator[Prompt]:
             f"{target.engine.name}: adds {added} tokens to every prompt at "
             f"{cell.sweep.endpoint}, so a prompt of {cell.prompt_tokens} can't be sent"
         )
-    return prompts(
-        seed=session.experiment.seeds.prompts,
+    made = prompts(
+        seed=session.seeds.prompts,
         repeat=cell.repeat,
         level=levels.index((cell.sweep.name, cell.prompt_tokens)),
         n_tokens=cell.prompt_tokens - added,
         ids=session.words,
     )
+    return made, added
 
 
 def _commit(root: Path) -> str | None:

@@ -1,6 +1,7 @@
 """One start of the harness on one recording: its engines' runs and its finished cells as rows."""
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +17,11 @@ from harness.engines.base import Engine
 from harness.engines.process import RunningEngine
 from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
-from harness.experiment import Experiment, Tier
+from harness.experiment import Experiment, Seeds, Tier
 from harness.recording.store import Recording, record_of
+
+# Variables of the shell that change what an engine does: they reach it, so they are recorded.
+SHAPING = ("VLLM_", "SGLANG_", "CUDA_", "NCCL_", "OMP_", "MKL_", "HF_", "TORCH", "PYTORCH_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Session:
     asked: Request
     experiment: Experiment
     tier: Tier
+    seeds: Seeds
     recording: Recording
     session_id: int
     model: models.Model
@@ -62,10 +67,14 @@ class LogBuffer:
             if pool is not None:
                 self.kv_pool_tokens = pool
 
-    def drain(self, run_id: int) -> list[dict[str, Any]]:
+    @contextmanager
+    def drained(self, run_id: int) -> Iterator[list[dict[str, Any]]]:
+        """The lines so far as rows; they are forgotten once the block has ended well."""
         with self._lock:
-            lines, self._lines = self._lines, []
-        return [{"run_id": run_id, "t_ns": t_ns, "line": line} for t_ns, line in lines]
+            lines = list(self._lines)
+        yield [{"run_id": run_id, "t_ns": t_ns, "line": line} for t_ns, line in lines]
+        with self._lock:
+            del self._lines[: len(lines)]
 
 
 @contextmanager
@@ -74,20 +83,26 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
     engine, asked, tier = get_engine(name), session.asked, session.tier
     recording, log, model = session.recording, session.log, session.model
     if asked.url:
-        run_id = _begin_run(session, engine, [], {}, external.version(asked.url))
+        run_id = _begin_run(session, engine, [], {}, (), external.version(asked.url))
         yield (
             run_id,
             Target(engine, asked.url, model.served_name, lambda: True, lambda: [], lambda: ""),
         )
         recording.update_run(run_id, stopped_ns=time.monotonic_ns())
         return
+    flags = tier.flags.get(name, ())
+    if redact(list(flags)) != list(flags):
+        raise HarnessError(
+            f"{session.experiment.path}: tier.{tier.name}.flags.{name} holds a secret, and the "
+            "declaration becomes part of the recording: pass it in the environment"
+        )
     launch = engine.launch(
         model_dir=model.path,
         served_name=model.served_name,
         port=asked.port,
         tier=tier.name,
         max_model_tokens=tier.max_model_tokens,
-        flags=tier.flags.get(name, ()),
+        flags=flags,
         root=asked.root,
     )
     log.kv_pool_tokens = None
@@ -98,7 +113,9 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         lambda t_ns, line: log.add(engine, t_ns, line),
         asked.root,
     )
-    run_id = _begin_run(session, engine, redact(list(launch.argv)), redact_env(launch.env), None)
+    env = {k: v for k, v in os.environ.items() if k.startswith(SHAPING)} | dict(launch.env)
+    argv = redact(list(launch.argv))
+    run_id = _begin_run(session, engine, argv, redact_env(env), tier.engine_cores, None)
     note = None
     try:
         running.start()
@@ -127,8 +144,8 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         raise
     finally:
         running.stop()
-        with recording.transaction():
-            recording.insert("log_line", log.drain(run_id))
+        with log.drained(run_id) as lines, recording.transaction():
+            recording.insert("log_line", lines)
             recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
 
 
@@ -143,7 +160,12 @@ def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> str 
 
 
 def _begin_run(
-    session: Session, engine: Engine, argv: list[str], env: dict[str, str], version: str | None
+    session: Session,
+    engine: Engine,
+    argv: list[str],
+    env: dict[str, str],
+    cores: tuple[int, ...],
+    version: str | None,
 ) -> int:
     run_id = session.recording.next_id("engine_run", "run_id")
     lock = environments.lock_path(engine, session.tier.name)
@@ -160,7 +182,7 @@ def _begin_run(
                     "argv": argv,
                     "env": env,
                     "lock_sha256": sha256(lock) if lock else None,
-                    "cores": list(session.tier.engine_cores) or None,
+                    "cores": list(cores) or None,
                     "started_ns": time.monotonic_ns(),
                 }
             ],
@@ -173,7 +195,7 @@ def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
     cell_id = recording.next_id("cell", "cell_id")
     ids = {"cell_id": cell_id}
     both = ids | {"run_id": run_id}
-    with recording.transaction():
+    with session.log.drained(run_id) as lines, recording.transaction():
         recording.insert("cell", [result.cell | both | {"session_id": session.session_id}])
         recording.insert("request", [row | ids for row in result.requests])
         recording.insert("clock_anchor", [record_of(anchor) | ids for anchor in result.anchors])
@@ -189,7 +211,7 @@ def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
         )
         recording.insert("host_sample", [record_of(sample) | ids for sample in telemetry.hosts])
         recording.insert("gpu_sample", [record_of(sample) | ids for sample in telemetry.gpus])
-        recording.insert("log_line", session.log.drain(run_id))
+        recording.insert("log_line", lines)
 
 
 def sha256(path: Path) -> str:

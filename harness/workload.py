@@ -68,7 +68,7 @@ def prompts(
     """
     vocabulary = words()
     order = list(vocabulary)
-    random.Random(f"{seed}:{repeat}:first").shuffle(order)
+    random.Random(f"{seed}:{repeat}:first").shuffle(order)  # a repeat has a process of its own
     rng = random.Random(f"{seed}:{repeat}:{level}")
     # 50 first words a level: more requests than that share a first token, never a block of them.
     first = (order[(level * 50 + i) % len(order)] for i in range(1 << 62))

@@ -84,6 +84,13 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("[seeds]", "[seed]"), "unknown key 'seed'"),
         (("min_requests = 2", "min_requests = 2\nmin_duration_s = 3"), "max_requests"),
         (("[seeds]", "[seeds"), "cannot be read"),
+        (("[8, 16]", "[8, 8]"), "tier.cpu.sweep[0].prompt_tokens: a length stands there twice"),
+        (("client_core = 1", "client_core = 0"), "tier.cpu.client_core: is one of engine_cores"),
+        (("request_timeout_s = 5", "request_timeout_s = -5"), "tier.cpu.request_timeout_s"),
+        (("[seeds]\n", "flags = 3\n[seeds]\n"), "unknown key episode.flags"),
+        (('price_unit = "core"', 'price_unit = "core"\nsweep = 3'), "tier.cpu.sweep"),
+        (('price_unit = "core"', 'price_unit = "core"\nflags.a = "--x"'), "tier.cpu.flags.a"),
+        (('price_unit = "core"', 'price_unit = "core"\nflags.z = ["--x"]'), "no engine z here"),
     ],
 )
 def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], named: str) -> None:

@@ -30,8 +30,8 @@ arrivals = 2
 sampling = 3
 
 [tier.cpu]
-model = "emulator"
-engines = ["emulator"]
+model = "{model}"
+engines = ["{engine}"]
 repeats = {repeats}
 max_model_tokens = 512
 engine_cores = [0]
@@ -41,7 +41,7 @@ usd_per_hour = 0.05
 price_unit = "core"
 
 [tier.cpu.flags]
-emulator = [{flags}]
+{engine} = [{flags}]
 
 [[tier.cpu.sweep]]
 name = "length"
@@ -61,8 +61,8 @@ def root_with(folder: Path, repeats: int = 1, flags: list[str] = FLAGS, **values
     episode = folder / "episodes" / "77-test"
     episode.mkdir(parents=True)
     quoted = ", ".join(f'"{flag}"' for flag in flags)
-    endpoint = values.get("endpoint", "completions")
-    text = DECLARATION.format(repeats=repeats, flags=quoted, endpoint=endpoint)
+    values = {"endpoint": "completions", "engine": "emulator", "model": "emulator"} | values
+    text = DECLARATION.format(repeats=repeats, flags=quoted, **values)
     (episode / "experiment.toml").write_text(text)
     return folder
 
@@ -77,9 +77,9 @@ def start(root: Path, *more: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(root: Path, *more: str) -> dict[str, Any]:
+def finish(root: Path, *more: str, timeout_s: float = 120) -> dict[str, Any]:
     process = start(root, *more)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=timeout_s)
     assert process.returncode == 0, err
     summary: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return summary
@@ -106,7 +106,7 @@ def test_recorded_times_are_the_emulators(tmp_path: Path, endpoint: str) -> None
         assert [row[:2] for row in rows] == [(24, 6), (48, 6)]
         for _, _, lowest_ms, median_ms in rows:
             # The emulator answers 30 ms after it has the request: never sooner.
-            assert 30.0 <= lowest_ms and median_ms < 45.0
+            assert lowest_ms >= 30.0 and median_ms < 45.0
         (gap_ms,) = con.execute("SELECT median(itl_ms) FROM itl").fetchone() or (0,)
         assert gap_ms == pytest.approx(5.0, abs=1.0)
         assert con.execute("SELECT count(*) FROM itl").fetchone() == (2 * 6 * 7,)
@@ -118,6 +118,36 @@ def test_recorded_times_are_the_emulators(tmp_path: Path, endpoint: str) -> None
             "SELECT engine, ready_ns > started_ns, stopped_ns > ready_ns FROM engine_run"
         ).fetchall() == [("emulator", True, True)]
     assert emulators() == []
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("engine", ["transformers", "vllm", "sglang"])
+def test_a_real_engine_is_recorded_from_start_to_stop(tmp_path: Path, engine: str) -> None:
+    root = root_with(tmp_path, flags=[], engine=engine, model="smollm2-135m-instruct")
+    (REPOSITORY / ".engines").mkdir(exist_ok=True)
+    (root / ".engines").symlink_to(REPOSITORY / ".engines")
+    declaration = root / "episodes" / "77-test" / "experiment.toml"
+    probe = 'probe = ["What is the capital of France?", "Paris"]\nusd_per_hour'
+    text = declaration.read_text().replace("usd_per_hour", probe)
+    declaration.write_text(text.replace("request_timeout_s = 10", "request_timeout_s = 120"))
+    summary = finish(root, timeout_s=3000)
+    assert (summary["valid"], summary["invalid"]) == (2, 0)
+    with connect(root / summary["recording"]) as con:
+        assert con.execute("SELECT count(*) FROM ttft").fetchone() == (12,)
+        assert con.execute("SELECT count(*) FROM itl").fetchone() == (2 * 6 * 7,)
+        assert con.execute("SELECT sum(cached_tokens) FROM request").fetchone() in ((0,), (None,))
+        ((answer, version),) = con.execute(
+            "SELECT probe_answer, version FROM engine_run"
+        ).fetchall()
+        assert "Paris" in answer and version
+        if engine != "transformers":
+            row = con.execute(
+                "SELECT max(value) FROM engine_gauge WHERE gauge = 'running'"
+            ).fetchone()
+            assert row == (2.0,)
+            stages = con.execute("SELECT DISTINCT stage FROM engine_stage").fetchall()
+            assert {"queue", "prefill"} <= {stage for (stage,) in stages}
 
 
 def test_a_server_that_runs_already_is_recorded_without_being_started(tmp_path: Path) -> None:
@@ -137,7 +167,61 @@ def test_a_server_that_runs_already_is_recorded_without_being_started(tmp_path: 
     assert summary["valid"] == 2
     with connect(root / summary["recording"]) as con:
         assert con.execute("SELECT DISTINCT engine FROM ttft").fetchall() == [("external",)]
-        assert con.execute("SELECT DISTINCT server_prompt_tokens = prompt_tokens FROM measured_request").fetchall() == [(True,)]
+        assert con.execute(
+            "SELECT DISTINCT server_prompt_tokens = prompt_tokens FROM measured_request"
+        ).fetchall() == [(True,)]
+        assert con.execute("SELECT DISTINCT seed_prompts = 1 FROM cell").fetchall() == [(False,)]
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("http://host:port", "URL: not an address such as"),
+        ("127.0.0.1:8000", "URL: not an address such as"),
+        ("http://me:hush@127.0.0.1:9", "URL: holds a name or password"),
+        ("http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1/models: can't be reached"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_said_and_leaves_no_file(
+    tmp_path: Path, url: str, error: str
+) -> None:
+    root = root_with(tmp_path)
+    process = start(root, "--url", url)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert error in err and "hush" not in err and "Traceback" not in err
+    assert not (root / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["record"], 2),
+        (["record", "77", "--port", "abc"], 2),
+        (["record", "77", "--port", "-1"], 2),
+    ],
+)
+def test_wrong_usage_is_explained(arguments: list[str], code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr and "Usage" in done.stderr
+
+
+def test_a_recording_is_not_continued_with_another_model(tmp_path: Path) -> None:
+    root = root_with(tmp_path, flags=[*FLAGS, "--die-after", "12"])
+    start(root).communicate(timeout=60)
+    (partial,) = (root / "data" / "77").glob("*.partial.duckdb")
+    with connect(partial, read_only=False) as con:
+        con.execute("UPDATE model SET source = 'another'")
+    process = start(root)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "begun with emulator (another), so it can't be continued" in err
 
 
 def test_killed_at_twenty_moments_it_loses_at_most_the_cell_in_flight(tmp_path: Path) -> None:
@@ -211,7 +295,7 @@ def test_an_engine_that_dies_is_named_and_what_was_recorded_stays(
 
 
 def test_failures_make_a_cell_invalid_but_are_kept(tmp_path: Path) -> None:
-    root = root_with(tmp_path, flags=[*FLAGS, "--fault", "no-usage"])
+    root = root_with(tmp_path, flags=[*FLAGS, "--fault", "no_usage"])
     summary = finish(root)
     assert (summary["valid"], summary["invalid"]) == (0, 2)
     with connect(root / summary["recording"]) as con:

@@ -33,6 +33,15 @@ SELECT engine, prompt_tokens, p50_ms, low_ms, high_ms
 FROM level_p50 WHERE sweep = 'length' AND metric = 'tpot'
 ORDER BY engine, prompt_tokens
 
+-- name: tpot_growth
+-- Time per output token at the shortest and at the longest prompt, p50.
+SELECT engine, max(p50_ms) FILTER (prompt_tokens = 32) AS short_ms,
+    max(p50_ms) FILTER (prompt_tokens = 1024) AS long_ms,
+    100 * (max(p50_ms) FILTER (prompt_tokens = 1024) / max(p50_ms) FILTER (prompt_tokens = 32) - 1)
+        AS growth_percent
+FROM level_p50 WHERE sweep = 'length' AND metric = 'tpot'
+GROUP BY engine ORDER BY engine
+
 -- name: itl_by_position
 -- ITL against the position of the token, in steps of ten, over the traced requests of all repeats.
 SELECT engine, 10 * (token_index // 10) AS position_tokens,
@@ -101,7 +110,8 @@ GROUP BY ALL ORDER BY engine, prompt_tokens
 
 -- name: busy
 -- Which side waits: busy share of the engine's and the client's core while cells ran, and the
--- share that the hypervisor gave to others.
+-- share that the hypervisor gave to others. Samples of the measured phase after its first second:
+-- the load process has started by then.
 SELECT c.engine,
     100 * avg(h.core_busy_frac[1]) AS engine_core_percent,
     100 * avg(h.core_busy_frac[2]) AS client_core_percent,
@@ -109,6 +119,7 @@ SELECT c.engine,
     100 * avg(CAST(c.client ->> 'cpu_frac' AS DOUBLE)) AS load_process_percent
 FROM host_sample h JOIN cell c USING (cell_id)
 WHERE c.verdict = 'VALID' AND c.sweep = 'length'
+    AND h.t_ns BETWEEN c.measured_ns + 1000000000 AND c.ended_ns
 GROUP BY c.engine ORDER BY c.engine
 
 -- name: kv_use
@@ -129,7 +140,7 @@ WHERE sweep = 'trace' AND repeat = 1 AND error IS NULL AND engine IN ('vllm', 's
 ORDER BY engine
 
 -- name: model
--- What the model's own configuration says.
+-- What the model's own configuration says. Parameters: two bytes each in the weight file.
 SELECT model_id,
     CAST(config ->> 'num_hidden_layers' AS INTEGER) AS layers,
     CAST(config ->> 'num_key_value_heads' AS INTEGER) AS kv_heads,
@@ -137,7 +148,9 @@ SELECT model_id,
     CAST(config ->> 'hidden_size' AS INTEGER)
         / CAST(config ->> 'num_attention_heads' AS INTEGER) AS head_size,
     CAST(config ->> 'hidden_size' AS INTEGER) AS hidden_size,
-    weight_bytes / 2 AS parameters
+    weight_bytes / 2 AS parameters,
+    CAST(config ->> 'vocab_size' AS INTEGER) * CAST(config ->> 'hidden_size' AS INTEGER)
+        AS table_parameters
 FROM model
 
 -- name: kv_pool

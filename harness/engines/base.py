@@ -40,6 +40,7 @@ class Engine(ABC):
 
     environments: its folder under .engines/ by tier, which is its lock's name too. takes_ids:
     whether /v1/completions takes token ids. stream_options: what it takes beside include_usage.
+    no_thinking: fields of a chat request that make a reasoning model answer at once.
     """
 
     name: ClassVar[str]
@@ -50,6 +51,7 @@ class Engine(ABC):
     pool_pattern: ClassVar[str | None] = None
     takes_ids: ClassVar[bool] = True
     stream_options: ClassVar[Mapping[str, bool]] = {}
+    no_thinking: ClassVar[Mapping[str, Any]] = {}
 
     def launch(
         self,

@@ -54,6 +54,8 @@ def ensure(engine: Engine, tier: str, root: Path) -> None:
     lock = lock_path(engine, tier)
     if lock is None or state(engine, tier, root) == "installed":
         return
+    if lock.stem == "sglang" and not _has_driver():
+        _compiler()  # before gigabytes are fetched
     folder = root / ".engines" / lock.stem
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +64,7 @@ def ensure(engine: Engine, tier: str, root: Path) -> None:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(f"{lock.stem}: installing (log: .engines/{log.name})", total=None)
-        _run([_python(), "-m", "venv", str(folder)], log, engine.name)
+        _run([engines_python(), "-m", "venv", str(folder)], log, engine.name)
         _install(folder, lock, log, engine.name)
         _finish(folder, log, engine.name)
     (folder / STAMP).write_text(_stamp(lock))
@@ -75,7 +77,8 @@ def _stamp(lock: Path) -> str:
     return digest.hexdigest()
 
 
-def _python() -> str:
+def engines_python() -> str:
+    """A Python of the version that the locks were compiled for. HarnessError where there is none."""
     wanted = ".".join(map(str, PYTHON))
     if sys.version_info[:2] == PYTHON:
         return sys.executable
@@ -111,14 +114,18 @@ def _has_driver() -> bool:
     return Path("/proc/driver/nvidia/version").exists()
 
 
+def _compiler() -> str:
+    found = shutil.which("gcc") or shutil.which("cc")
+    if found is None:
+        raise HarnessError("sglang: a C compiler is needed once: apt-get install gcc")
+    return found
+
+
 def build_stub(folder: Path, log: Path) -> None:
     """A libcuda.so.1 that holds the one symbol SGLang's kernel library links."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        raise HarnessError("sglang: a C compiler is needed once: apt-get install gcc")
     folder.mkdir(exist_ok=True)
     out = folder / "libcuda.so.1"
-    argv = [compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(out)]
+    argv = [_compiler(), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(out)]
     _run([*argv, str(STUB_SOURCE)], log, "sglang")
 
 

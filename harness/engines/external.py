@@ -6,9 +6,12 @@ outputs become INVALID, or refuses it, and says so in the recorded error.
 """
 
 import json
+import os
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +75,7 @@ def added_tokens(engine: Engine, base_url: str, served_name: str, endpoint: str)
 def answer(engine: Engine, base_url: str, served_name: str, question: str) -> str:
     """The engine's greedy answer to a question, as chat, cut after a few tokens."""
     body = engine.request_body("chat", None, question, ANSWER_TOKENS, 0, served_name)
+    body |= engine.no_thinking
     url = engine.endpoint_url(base_url, "chat")
     choices = (choice for event in _events(url, body) for choice in event.get("choices") or [])
     return "".join((choice.get("delta") or {}).get("content") or "" for choice in choices)
@@ -81,7 +85,27 @@ def _events(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The events of one small streamed answer, read as a whole: nothing is timed here."""
     for line in _read(url, json.dumps(body).encode()).splitlines():
         if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
-            yield json.loads(line[5:])
+            try:
+                yield json.loads(line[5:])
+            except ValueError:
+                raise HarnessError(f"{url}: sent an event that is no JSON: {line[:80]!r}") from None
+
+
+def server_url(given: str) -> str:
+    """http(s)://host[:port] out of what the user gave; a path such as /v1 is left off.
+
+    Raises HarnessError where it is no such address, or holds a password.
+    """
+    try:
+        parts = urllib.parse.urlsplit(given)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise HarnessError("URL: not an address such as http://127.0.0.1:8000")
+    if "@" in parts.netloc:
+        raise HarnessError("URL: holds a name or password; pass a key as OPENAI_API_KEY instead")
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _get_json(url: str) -> Any:
@@ -92,16 +116,20 @@ def _get_json(url: str) -> Any:
 
 
 def _read(url: str, body: bytes | None = None) -> bytes:
+    headers = {"Content-Type": "application/json"}
+    if key := os.environ.get("OPENAI_API_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
+    # No proxy: the load goes to the server itself, so what is asked before it must, too.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        with opener.open(urllib.request.Request(url, body, headers), timeout=TIMEOUT_S) as answer:
             data: bytes = answer.read()
             return data
     except urllib.error.HTTPError as error:
         detail = error.read()[:300].decode(errors="replace")
         raise HarnessError(f"{url}: answered {error.code}: {detail}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
+    except (OSError, ValueError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or repr(error)
         raise HarnessError(
             f"{url}: can't be reached ({reason}); is the server running, and is the URL right?"
         ) from None

@@ -55,9 +55,13 @@ def kv_bytes_per_token(config: dict[str, Any], dtype: str | None = None) -> int:
     return 2 * layers * kv_heads * head_size * _DTYPE_BYTES[dtype]
 
 
-def external_model(name: str) -> Model:
-    """The model of a server that runs already: nothing is known of it but its name."""
-    return Model(None, name, "a server that was already running", None, None, None, None)
+def external_model(url: str, name: str) -> Model:
+    """The model of a server that runs already: nothing is known of it but its name.
+
+    The hash tells one server from another; its address is nobody's business.
+    """
+    server = hashlib.sha256(url.encode()).hexdigest()[:12]
+    return Model(None, name, f"server {server}, already running", None, None, None, None)
 
 
 def ensure_model(name_or_path: str, root: Path) -> Model:

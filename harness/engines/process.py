@@ -13,10 +13,10 @@ import signal
 import subprocess
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 
 import psutil
@@ -31,6 +31,7 @@ STOP_STEPS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0
 TAIL_LINES = 15
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # straight to the engine
 
 
 def die_with_parent() -> None:
@@ -66,8 +67,9 @@ class RunningEngine:
         require_free(self._launch.port, self._engine.name)
         free = os.sched_getaffinity(0)
         try:
-            if self._cores:  # inherited through exec by every process and thread of the engine
-                os.sched_setaffinity(0, self._cores)
+            # Inherited through exec by every process and thread of the engine. One that is not
+            # pinned must not inherit the core that the harness keeps to: it gets them all.
+            os.sched_setaffinity(0, self._cores or range(os.cpu_count() or 1))
             self._process = subprocess.Popen(
                 self._launch.argv,
                 env=os.environ | dict(self._launch.env),
@@ -119,13 +121,20 @@ class RunningEngine:
         return [] if self._process is None else group_pids(self._process.pid)
 
     def stop(self) -> None:
-        """Ends every process of the engine, gently first. Returns when none is left."""
+        """Ends every process of the engine, gently first. Returns when none is left.
+
+        Call it from the main thread, which alone may set signal handlers.
+        """
         if self._process is None:
             return
-        for sign, patience_s in STOP_STEPS:
-            if _signal_group(self._process.pid, sign, patience_s, self._process):
-                break
-        self._process.wait()
+        heeded = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut it off
+        try:
+            for sign, patience_s in STOP_STEPS:
+                if _signal_group(self._process.pid, sign, patience_s, self._process):
+                    break
+            self._process.wait()
+        finally:
+            signal.signal(signal.SIGINT, heeded)
         if self._reader is not None:
             self._reader.join(timeout=2.0)
         self._note_path().unlink(missing_ok=True)
@@ -219,7 +228,7 @@ def _signal_group(
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5.0) as answer:
+        with _OPENER.open(url, timeout=5.0) as answer:
             return bool(answer.status == 200)
-    except (OSError, urllib.error.URLError):
+    except (OSError, HTTPException):
         return False

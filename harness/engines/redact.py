@@ -3,13 +3,27 @@
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import overload
 
 HIDDEN = "[redacted]"
 REPO = Path(__file__).parents[2]
 
-_SECRET_WORDS = {"key", "keys", "apikey", "token", "secret", "password", "passwd", "authorization"}
+_SECRET_WORDS = {
+    "apikey",
+    "authorization",
+    "credential",
+    "credentials",
+    "key",
+    "keys",
+    "pass",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "token",
+}
 # Words beside "token" that make it a count or a symbol, not a credential.
 _PLAIN_BESIDE_TOKEN = {
     "max",
@@ -27,11 +41,11 @@ _PLAIN_BESIDE_TOKEN = {
 
 _BARE = [  # secrets that show by their shape
     (re.compile(r"(?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {HIDDEN}"),
-    (re.compile(r"\b(hf_|sk-)[A-Za-z0-9_-]{8,}"), HIDDEN),
+    (re.compile(r"\b(hf_|sk-|gh[opsu]_|AKIA)[A-Za-z0-9_-]{8,}"), HIDDEN),
     (re.compile(r"://[^/\s:@]*:[^/\s@]+@"), f"://{HIDDEN}@"),
 ]
 _VALUE = r"""(?P<value>[^\s"',;\]})]+)"""
-_NAME = r"(?P<name>%s[\w.-]*(?i:key|token|secret|passw|authorization)[\w.-]*)"
+_NAME = r"(?P<name>%s[\w.-]*(?i:key|token|secret|pass|pwd|credential|authorization)[\w.-]*)"
 _NAMED = (
     # name=value, name: value, "name": "value", 'name': ['value']
     re.compile(_NAME % "-*" + r"""(?P<mid>["']?\s*[=:]\s*[\["']*)""" + _VALUE),
@@ -60,12 +74,21 @@ def redact(value: str | list[str]) -> str | list[str]:
             value = pattern.sub(replacement, value)
         for pattern in _NAMED:
             value = pattern.sub(_hide_value, value)
+        for secret in _known_secrets():
+            value = value.replace(secret, HIDDEN)
         return _shorten(value)
     out: list[str] = []
     for word in value:
         after_secret = bool(out) and out[-1].startswith("-") and is_secret_name(out[-1])
         out.append(HIDDEN if after_secret and not word.startswith("-") else redact(word))
     return out
+
+
+@cache
+def _known_secrets() -> tuple[str, ...]:
+    """Values of the shell's own secrets, which an engine may print without their names."""
+    found = {v for k, v in os.environ.items() if is_secret_name(k) and len(v) >= 8}
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def redact_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ scheduler, which on a GPU hides work behind kernels, is off on a CPU.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from harness.engines.base import (
     CPU_DTYPE,
@@ -26,6 +26,7 @@ from harness.engines.base import (
 class Sglang(Engine):
     name = "sglang"
     package = "sglang"
+    no_thinking: ClassVar[Mapping[str, Any]] = {"chat_template_kwargs": {"enable_thinking": False}}
     environments: ClassVar[Mapping[str, str]] = {"cpu": "sglang", "gpu": "sglang"}
     # KV Cache is allocated. dtype: torch.float32, #tokens: 23296, K size: 0.50 GB, V size: 0.50 GB
     pool_pattern = r"KV Cache is allocated.*#tokens: (\d+)"

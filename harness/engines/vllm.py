@@ -11,7 +11,7 @@ merges two into one chunk. Cached tokens come in the last chunk alone, and only 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from harness.engines.base import CPU_DTYPE, Engine, one_thread
 
@@ -19,6 +19,7 @@ from harness.engines.base import CPU_DTYPE, Engine, one_thread
 class Vllm(Engine):
     name = "vllm"
     package = "vllm"
+    no_thinking: ClassVar[Mapping[str, Any]] = {"chat_template_kwargs": {"enable_thinking": False}}
     environments: ClassVar[Mapping[str, str]] = {"cpu": "vllm-cpu", "gpu": "vllm-cuda"}
     # ... CPU KV cache size: 23,296 tokens, Maximum concurrency for 2,048 tokens per request: ...
     pool_pattern = r"KV cache size: ([\d,]+) tokens"

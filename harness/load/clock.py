@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 ANCHOR_TRIES = 32
+STEP_NS = 1_000_000  # NTP slews by at most 0.5 ms a second, and anchors are 0.5 s apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +38,26 @@ class Clock:
     """Converts wall-clock stamps, in ns since 1970, to monotonic ns.
 
     Between two anchors the offset is interpolated, so a slewed clock stays exact; before the first
-    and after the last the nearest offset holds.
+    and after the last the nearest offset holds. Where the offset moved by more than STEP_NS from
+    one anchor to the next, the wall clock was stepped in between, and no stamp there can be
+    converted.
     """
 
     def __init__(self, anchors: Iterable[Anchor]) -> None:
-        offsets = {a.mono_ns + a.realtime_minus_mono_ns: a.realtime_minus_mono_ns for a in anchors}
-        if not offsets:
+        self._anchors = sorted(anchors, key=lambda anchor: anchor.mono_ns)
+        if not self._anchors:
             raise ValueError("a clock needs at least one anchor")
-        self._walls = sorted(offsets)
-        self._offsets = [offsets[wall] for wall in self._walls]
+        self._monos = [anchor.mono_ns for anchor in self._anchors]
 
-    def to_mono(self, realtime_ns: int) -> int:
-        after = bisect_right(self._walls, realtime_ns)
-        if after == 0:
-            return realtime_ns - self._offsets[0]
-        if after == len(self._walls):
-            return realtime_ns - self._offsets[-1]
-        wall, offset = self._walls[after - 1], self._offsets[after - 1]
-        span, drift = self._walls[after] - wall, self._offsets[after] - offset
-        return realtime_ns - offset - drift * (realtime_ns - wall) // span
+    def to_mono(self, realtime_ns: int, seen_ns: int) -> int | None:
+        """Monotonic time of a stamp that user space saw at seen_ns (monotonic); None: unknown."""
+        after = bisect_right(self._monos, seen_ns)
+        first = self._anchors[max(after - 1, 0)]
+        then = self._anchors[min(after, len(self._anchors) - 1)]
+        drift = then.realtime_minus_mono_ns - first.realtime_minus_mono_ns
+        if abs(drift) > STEP_NS:
+            return None
+        mono = realtime_ns - first.realtime_minus_mono_ns
+        if drift:
+            mono -= drift * (mono - first.mono_ns) // (then.mono_ns - first.mono_ns)
+        return mono

@@ -55,7 +55,10 @@ class Framing:
         length = headers.get("content-length")
         self._left = 0 if self.chunked else int(length) if length is not None else None
         self.keep_alive = headers.get("connection", "").lower() != "close"
-        self.status = int(first.split(" ", 2)[1])
+        status = first.split(" ", 2)[1:2]
+        if not status:
+            raise ValueError(f"no status in {first[:40]!r}")
+        self.status = int(status[0])
         return end + 4 - before
 
     def _plain(self, data: bytes, at: int) -> bool:
@@ -87,6 +90,8 @@ class Framing:
                 return True
             if line and not self._last:  # an empty line here is the end of the chunk before
                 left = int(line.partition(b";")[0], 16)
+                if left < 0:
+                    raise ValueError(f"a chunk of size {left}")
                 self._last = left == 0
         self._left = left
         return False

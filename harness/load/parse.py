@@ -106,7 +106,10 @@ def parse_request(raw: RawRequest, clock: Clock) -> ParsedRequest:
         finish_reason=answer.finish_reason,
         http_status=framing.status,
         error=error,
-        output_text="".join(chunk.answer for chunk in answer.chunks),
+        # A lone surrogate is valid JSON and no valid text.
+        output_text="".join(chunk.answer for chunk in answer.chunks)
+        .encode("utf-8", "replace")
+        .decode(),
         user_lag_ns=lags,
         unstamped_reads=len(stamps) - len(lags),
     )
@@ -122,15 +125,15 @@ def _answer_times(tokens: list[tuple["_Chunk", int | None]], times: list[int]) -
 def _stamps(raw: RawRequest, clock: Clock) -> tuple[list[int], list[int]]:
     """The arrival of each read, and the user-space lag of those that the kernel stamped.
 
-    The kernel stamps before user space reads, so a stamp after the user's is a stepped wall clock:
-    the user's stamp is then the tighter bound.
+    The kernel stamps before user space reads, so user space's own stamp is an upper bound. It
+    stands in where the kernel gave none, or where the wall clock was stepped.
     """
     stamps, lags = [], []
     for user_ns, kernel_ns in zip(raw.read_user_ns, raw.read_kernel_ns, strict=True):
-        stamp = min(clock.to_mono(kernel_ns), user_ns) if kernel_ns else user_ns
-        stamps.append(stamp)
-        if kernel_ns:
-            lags.append(user_ns - stamp)
+        stamp = clock.to_mono(kernel_ns, user_ns) if kernel_ns else None
+        stamps.append(user_ns if stamp is None else min(stamp, user_ns))
+        if stamp is not None:
+            lags.append(user_ns - stamps[-1])
     return stamps, lags
 
 
@@ -174,7 +177,7 @@ def _read_events(
             continue
         try:
             message = json.loads(event.data)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer.fault = f"bad JSON in stream: {event.data.decode('utf-8', 'replace')[:80]}"
             return
         if isinstance(message, dict) and message.get("error"):
@@ -182,13 +185,15 @@ def _read_events(
             return
         try:
             _read_chunk(answer, event, message)
-        except (AttributeError, TypeError, KeyError):
+        except (AttributeError, TypeError, KeyError, RecursionError):
             answer.fault = f"not a completion chunk: {event.data.decode('utf-8', 'replace')[:80]}"
             return
 
 
 def _read_chunk(answer: _Answer, event: Event, message: dict[str, Any]) -> None:
     usage = message.get("usage")
+    if usage:
+        _check_usage(usage)
     choice: dict[str, Any] = next(iter(message.get("choices") or []), {})
     delta = choice.get("delta") or {}
     text = "" + (choice.get("text") or delta.get("content") or "")
@@ -197,6 +202,15 @@ def _read_chunk(answer: _Answer, event: Event, message: dict[str, Any]) -> None:
     answer.usage = usage or answer.usage
     counted = index(usage["completion_tokens"]) if usage else None
     answer.chunks.append(_Chunk(event, text, bool(text or thought), bool(choice), counted))
+
+
+def _check_usage(usage: Any) -> None:
+    """Raises TypeError where a usage is not the counts that it should be."""
+    details = usage.get("prompt_tokens_details") or {}
+    counts = (usage["completion_tokens"], usage.get("prompt_tokens"), details.get("cached_tokens"))
+    for count in counts:
+        if count is not None:
+            index(count)
 
 
 def _token_chunks(answer: _Answer) -> list[tuple[_Chunk, int | None]]:

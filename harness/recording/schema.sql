@@ -57,7 +57,7 @@ CREATE TABLE model (
 COMMENT ON TABLE model IS 'The models served.';
 COMMENT ON COLUMN model.model_id IS 'Name under which the engines serve it.';
 COMMENT ON COLUMN model.source IS 'Where the weights come from, without any machine path.';
-COMMENT ON COLUMN model.weights_sha256 IS 'SHA-256 of the safetensors file(s); NULL for a server that was already running.';
+COMMENT ON COLUMN model.weights_sha256 IS 'SHA-256 of the safetensors file(s); NULL where the harness did not see the weights: a server that was already running, or a model that the engine fetched from the hub itself.';
 COMMENT ON COLUMN model.weight_bytes IS 'Size of the weight files, bytes.';
 COMMENT ON COLUMN model.config IS 'The model''s config.json.';
 
@@ -85,7 +85,7 @@ COMMENT ON COLUMN engine_run.engine IS 'vllm, sglang, transformers, external (a 
 COMMENT ON COLUMN engine_run.version IS 'Version the engine reports.';
 COMMENT ON COLUMN engine_run.model_id IS 'The model served.';
 COMMENT ON COLUMN engine_run.argv IS 'Full command line, secrets redacted, machine paths shortened.';
-COMMENT ON COLUMN engine_run.env IS 'Environment variables that the harness set for it, secrets redacted.';
+COMMENT ON COLUMN engine_run.env IS 'Environment variables that shape it: those that the harness set, and those of the shell that name the engine or its libraries. Secrets redacted.';
 COMMENT ON COLUMN engine_run.lock_sha256 IS 'SHA-256 of the lock file its environment was installed from.';
 COMMENT ON COLUMN engine_run.cores IS 'CPU cores it was pinned to; NULL where not pinned.';
 COMMENT ON COLUMN engine_run.started_ns IS 'When its process was started.';
@@ -135,15 +135,15 @@ COMMENT ON COLUMN cell.in_flight IS 'Requests kept in flight (closed loop).';
 COMMENT ON COLUMN cell.min_requests IS 'The cell ends only when this many measured requests are done and min_duration_s has passed.';
 COMMENT ON COLUMN cell.min_duration_s IS 'Shortest measured phase, seconds.';
 COMMENT ON COLUMN cell.warmup_requests IS 'Requests sent before the measured phase; recorded with phase warmup and excluded from every metric.';
-COMMENT ON COLUMN cell.seed_prompts IS 'Seed of the prompts.';
-COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the arrival times.';
+COMMENT ON COLUMN cell.seed_prompts IS 'Seed of the prompts. For a server that was already running it is made from the declared seed, the recording and the session, so that no prompt is one that the server has seen.';
+COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the order of cells.';
 COMMENT ON COLUMN cell.seed_sampling IS 'Seed sent to the engine for sampling.';
 COMMENT ON COLUMN cell.started_ns IS 'When the load process began.';
 COMMENT ON COLUMN cell.measured_ns IS 'When the measured phase began.';
 COMMENT ON COLUMN cell.ended_ns IS 'When the last request had ended.';
 COMMENT ON COLUMN cell.verdict IS 'VALID or INVALID. An INVALID cell never enters a metric view.';
 COMMENT ON COLUMN cell.reasons IS 'Why the cell is INVALID; empty where it is VALID.';
-COMMENT ON COLUMN cell.client IS 'Health of the load process: schedule lag, user-space lag, CPU, shared reads, reads without a kernel stamp.';
+COMMENT ON COLUMN cell.client IS 'Health of the load process: schedule lag, user-space lag, CPU, real-time priority, shared reads, reads without a kernel stamp.';
 
 CREATE TABLE request (
     cell_id INTEGER NOT NULL,

@@ -8,7 +8,7 @@ in, it is rewritten compactly as NAME.duckdb.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -76,20 +76,28 @@ class Recording:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.con = connect(path, read_only=False)
+        self._open = False  # a transaction is
 
     @classmethod
     def create(cls, path: Path, **header: Any) -> "Recording":
-        """A new file with schema, views and its one row of table recording."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """A new file with schema, views and its one row of table recording.
+
+        It gets its name when it is whole: a kill before leaves no file that cannot be continued.
+        """
+        draft = path.with_name(path.name + ".draft")
         try:
-            with duckdb.connect(str(path)) as con:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with duckdb.connect(str(draft)) as con:
                 con.begin()
                 con.execute((HERE / "schema.sql").read_text(encoding="utf-8"))
                 _insert(con, "recording", [header | {"schema_version": SCHEMA_VERSION}])
                 apply_views(con)
                 con.commit()
-        except duckdb.Error as error:
-            path.unlink(missing_ok=True)
+            os.replace(draft, path)
+        except (duckdb.Error, OSError) as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             raise HarnessError(f"{path}: cannot be created: {_line(str(error))}") from error
         return cls(path)
 
@@ -110,18 +118,30 @@ class Recording:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. A full disk or a torn file becomes a HarnessError; nothing is lost."""
+        """All or nothing, also where it is interrupted; inside another one it is part of that.
+
+        A full disk or a torn file becomes a HarnessError; nothing that was committed is lost.
+        """
+        if self._open:
+            yield
+            return
+        self._open = True
         try:
             self.con.begin()
             yield
             self.con.commit()
-        except duckdb.Error as error:
+        except BaseException as error:
             with suppress(duckdb.Error):  # a failed commit has rolled back already
                 self.con.rollback()
+            if not isinstance(error, duckdb.Error):
+                raise
             raise HarnessError(
-                f"{self.path}: could not be written ({_line(str(error))}). "
-                "Every cell finished before is kept. Where the disk is full, free disk space; then run the same command again"
+                f"{self.path}: could not be written ({_line(str(error))}). Every cell finished "
+                "before is kept. Where the disk is full, free disk space; then run the same "
+                "command again"
             ) from error
+        finally:
+            self._open = False
 
     def insert(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
         _insert(self.con, table, rows)
@@ -129,34 +149,40 @@ class Recording:
     def update_run(self, run_id: int, **values: Any) -> None:
         """Sets columns of one engine_run row."""
         assignments = ", ".join(f"{name} = ?" for name in values)
-        self.con.execute(
-            f"UPDATE engine_run SET {assignments} WHERE run_id = ?", [*values.values(), run_id]
-        )
+        with self.transaction():
+            self.con.execute(
+                f"UPDATE engine_run SET {assignments} WHERE run_id = ?", [*values.values(), run_id]
+            )
 
-    def finish(self) -> Path:
+    def finish(self, enter: Callable[[Path], object]) -> Path:
         """Marks the recording finished and rewrites it compactly without `.partial`.
 
-        Returns the final path. The partial file is removed only after the new one is complete.
+        enter: is given the final path, to list it. The partial file is removed only after that, so
+        that a kill in between is mended by the same command. Returns the final path.
         """
         final = self.path.with_name(self.path.name.replace(".partial.duckdb", ".duckdb"))
-        draft = self.path.with_name(self.path.name.replace(".partial.duckdb", ".draft.duckdb"))
-        draft.unlink(missing_ok=True)
+        draft = final.with_name(final.name + ".draft")
         with self.transaction():
-            self.con.execute("UPDATE recording SET finished_at = ?", [datetime.now(UTC)])
-        name = self._database_name()
+            self.con.execute(
+                "UPDATE recording SET finished_at = coalesce(finished_at, ?)", [datetime.now(UTC)]
+            )
+        quoted = str(draft).replace("'", "''")
         try:
-            self.con.execute(f"ATTACH '{draft}' AS draft (BLOCK_SIZE 16384)")
-            self.con.execute(f'COPY FROM DATABASE "{name}" TO draft')
+            draft.unlink(missing_ok=True)
+            self.con.execute(f"ATTACH '{quoted}' AS draft (BLOCK_SIZE 16384)")
+            self.con.execute(f'COPY FROM DATABASE "{self._database_name()}" TO draft')
             self.con.execute("CHECKPOINT draft")
             self.con.execute("DETACH draft")
-        except duckdb.Error as error:
-            draft.unlink(missing_ok=True)
+            self.close()
+            os.replace(draft, final)
+        except (duckdb.Error, OSError) as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             raise HarnessError(
-                f"{draft}: could not be written ({_line(str(error))}). {self.path} is complete; "
+                f"{final}: could not be written ({_line(str(error))}). {self.path} is complete; "
                 "free disk space and run the same command again"
             ) from error
-        self.close()
-        os.replace(draft, final)
+        enter(final)
         self.path.unlink()
         return final
 

@@ -51,7 +51,7 @@ SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
     (last_token_ns - first_token_ns) / 1e6
         / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0) AS tpot_ms
 FROM measured_request WHERE error IS NULL;
-COMMENT ON VIEW tpot IS 'Time per output token, ms: (last_token_ns - first_token_ns) / (output tokens - tokens of the first chunk). One value a request. Left out: failed requests; NULL where all tokens came in one chunk.';
+COMMENT ON VIEW tpot IS 'Time per output token, ms: (last_token_ns - first_token_ns) / (output tokens - tokens of the first chunk). One value a request. Where the tokens of the first chunk are unknown, it counts as one. Left out: failed requests; NULL where all tokens came in one chunk.';
 
 CREATE OR REPLACE VIEW e2e AS
 SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
@@ -141,4 +141,4 @@ FROM (
     ) s(name, label, stage, part) ON m.name = s.name AND contains(m.labels, s.label)
     GROUP BY ALL)
 GROUP BY ALL;
-COMMENT ON VIEW engine_stage IS 'The engine''s own account of where its requests spent their time, by cell: total seconds and number of requests (warm-up included) that its histograms gained between the first and the last sample of the cell. Stages: queue, prefill and, where the engine gives it, decode.';
+COMMENT ON VIEW engine_stage IS 'The engine''s own account of where its requests spent their time, by cell: total seconds and number of requests (warm-up included) that its histograms gained between the first and the last sample of the cell. Where a histogram is kept by label, the label that gained most. Stages: queue, prefill and, where the engine gives it, decode.';

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http.client import HTTPException
 
 from harness.telemetry import gpu, host, metrics
 
@@ -15,12 +16,14 @@ class Telemetry:
     """What was sampled during one cell.
 
     metric_rows: (t_ns, name, labels, value). scrapes: (t_ns, took_ns) of every read of /metrics.
+    faults: what stopped a sampling thread before the cell ended.
     """
 
     metric_rows: list[tuple[int, str, str, float]] = field(default_factory=list)
     scrapes: list[tuple[int, int]] = field(default_factory=list)
     hosts: list[host.HostSample] = field(default_factory=list)
     gpus: list[gpu.GpuSample] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
 
 class Sampler:
@@ -36,18 +39,15 @@ class Sampler:
     ) -> None:
         self.telemetry = Telemetry()
         self._metrics_url = metrics_url
+        self._metrics_hz = metrics_hz
         self._pids = pids
         self._stop = threading.Event()
         self._last: dict[tuple[str, str], float] = {}
         self._gpus = gpu.count()
-        self._threads = [threading.Thread(target=self._loop, args=(HOST_HZ, self._host))]
-        if metrics_url is not None:
-            self._threads.append(
-                threading.Thread(target=self._loop, args=(metrics_hz, self._scrape))
-            )
+        targets = [self._watch_host] + ([self._watch_engine] if metrics_url is not None else [])
+        self._threads = [threading.Thread(target=self._guard, args=(t,)) for t in targets]
 
     def __enter__(self) -> "Sampler":
-        host.sample([])  # psutil's shares are since the call before
         self._scrape()
         for thread in self._threads:
             thread.start()
@@ -60,12 +60,26 @@ class Sampler:
         self._last.clear()  # so that the last sample of a cell is kept whole
         self._scrape()
 
+    def _guard(self, watch: Callable[[], None]) -> None:
+        try:
+            watch()
+        except Exception as fault:  # it must not pass for a cell that was watched to its end
+            self.telemetry.faults.append(f"{watch.__name__.strip('_')}: {fault!r}")
+
+    def _watch_host(self) -> None:
+        host.sample([])  # psutil's shares are since the call before, in the same thread
+        self._loop(HOST_HZ, self._host)
+
+    def _watch_engine(self) -> None:
+        self._loop(self._metrics_hz, self._scrape)
+
     def _loop(self, hz: float, take: Callable[[], None]) -> None:
         # Absolute deadlines: a slow sample must not stretch the period of those after it.
-        due = time.monotonic()
+        due = time.monotonic() + 1 / hz
         while not self._stop.wait(max(0.0, due - time.monotonic())):
             take()
             due = max(due + 1 / hz, time.monotonic())
+        take()
 
     def _host(self) -> None:
         self.telemetry.hosts.append(host.sample(self._pids()))
@@ -77,7 +91,7 @@ class Sampler:
             return
         try:
             now = metrics.scrape(self._metrics_url)
-        except (OSError, ValueError):
+        except (OSError, ValueError, HTTPException):
             return
         new = metrics.changed(self._last, now)
         self.telemetry.metric_rows += [

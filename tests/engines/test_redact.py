@@ -1,5 +1,8 @@
 """What is hidden, and what must not be."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +32,21 @@ PLAIN = [
 ]
 
 
+def test_the_shells_own_secrets_are_hidden_wherever_they_show() -> None:
+    line = (
+        "import os; from harness.engines.redact import redact; print(redact('Using hush-hush-1'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", line],
+        env=os.environ | {"MY_API_KEY": "hush-hush-1"},
+        capture_output=True,
+        text=True,
+        cwd=REPO,
+        check=True,
+    )
+    assert done.stdout.strip() == "Using [redacted]"
+
+
 @pytest.mark.parametrize("name", SECRET)
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
@@ -43,6 +61,9 @@ def test_names_that_are_none(name: str) -> None:
     ("line", "wanted"),
     [
         ("api_key=abc123", "api_key=[redacted]"),
+        ("DB_PWD=abc123 and --pass abc123", "DB_PWD=[redacted] and --pass [redacted]"),
+        ("cloned with ghp_abcdefghijkl", "cloned with [redacted]"),
+        ("3 tests passed: 4 bypassed=1, passage = 2", None),
         ("{'api_key': ['abc123'], 'port': 8000}", "{'api_key': ['[redacted]'], 'port': 8000}"),
         ('{"token": "abc.def", "n": 1}', '{"token": "[redacted]", "n": 1}'),
         ("Authorization: Bearer abcdef123456", "Authorization: Bearer [redacted]"),

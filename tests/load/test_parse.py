@@ -85,6 +85,13 @@ def test_role_and_usage_chunks_carry_no_token() -> None:
     assert got.error is None
 
 
+def test_a_lone_surrogate_becomes_text_that_can_be_stored() -> None:
+    chunk = b'data: {"choices": [{"text": "a\\ud800", "finish_reason": "stop"}]}\n\n'
+    got = parse(HEAD, frame(chunk), frame(total(1)) + frame(DONE) + END)
+    assert got.error is None
+    assert got.output_text == "a?"
+
+
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_reasoning_is_a_token_and_no_answer(name: str) -> None:
     got = parse(
@@ -189,6 +196,24 @@ CLOSING = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
         (JSON_HEAD % (b"200 OK", 2, b"{}"), "HTTP 200: {}"),
         (JSON_HEAD % (b"500 Oh", 300, b"x" * 300), "HTTP 500: " + "x" * 200),
         (b"SSH-2.0\r\n\r\n", "bad HTTP: not an HTTP/1.1 answer: 'SSH-2.0'"),
+        (b"HTTP/1.1\r\n\r\n", "bad HTTP: no status in 'HTTP/1.1'"),
+        (HEAD + b"-4\r\nabcd\r\n", "bad HTTP: a chunk of size -4"),
+        (HEAD + frame(event({"usage": [1]})) + END, 'not a completion chunk: {"usage": [1]}'),
+        (
+            HEAD + frame(event({"usage": {"completion_tokens": "3"}})) + END,
+            'not a completion chunk: {"usage": {"completion_tokens": "3"}}',
+        ),
+        (
+            HEAD
+            + frame(event({"usage": {"completion_tokens": 1, "prompt_tokens_details": 5}}))
+            + END,
+            'not a completion chunk: {"usage": {"completion_tokens": 1, '
+            '"prompt_tokens_details": 5}}',
+        ),
+        (
+            HEAD + frame(b"data: " + b"[" * 200_000 + b"\n\n") + END,
+            "bad JSON in stream: " + "[" * 80,
+        ),
     ],
 )
 def test_every_failure_has_its_name(data: bytes, error: str | None) -> None:

@@ -69,7 +69,9 @@ def test_finish_keeps_every_row_and_view(tmp_path: Path) -> None:
     with made.transaction():
         made.insert("cell", [cell(1)])
         made.insert("request", [request(1, i) for i in range(5)])
-    final = made.finish()
+    entered: list[Path] = []
+    final = made.finish(entered.append)
+    assert entered == [final]
     assert final.name == "2026-01-02-cpu.duckdb"
     assert [p.name for p in tmp_path.iterdir()] == [final.name]
     with connect(final) as con:
@@ -109,14 +111,18 @@ except HarnessError as error:
 
 
 def test_a_full_disk_is_an_error_and_loses_no_finished_cell(tmp_path: Path) -> None:
-    """A tmpfs of 6 MB in a mount namespace of its own, so that nothing outlives the test."""
+    """A tmpfs of 6 MB in a mount namespace of its own, so that nothing outlives the test; where
+    mounting is not allowed, a limit of 6 MB on file size, which fails in the same call."""
     disk = tmp_path / "disk"
     disk.mkdir()
+    namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["-Ur"])]
+    limit = f"mount -t tmpfs -o size=6m tmpfs {disk}"
+    if subprocess.run([*namespace, "sh", "-c", limit], capture_output=True).returncode != 0:
+        namespace, limit = ["env"], "ulimit -f 12000"
     script = (
-        f"mount -t tmpfs -o size=6m tmpfs {disk} && "
+        f"{limit} && "
         f"{sys.executable} -c '{FILL}' {disk}/full.partial.duckdb; cp {disk}/full* {tmp_path}"
     )
-    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-Ur"]
     done = subprocess.run(
         [*namespace, "sh", "-c", script],
         capture_output=True,
@@ -134,3 +140,21 @@ def test_a_full_disk_is_an_error_and_loses_no_finished_cell(tmp_path: Path) -> N
         kept = [row[0] for row in con.execute("SELECT cell_id FROM cell ORDER BY 1").fetchall()]
         assert kept == finished
         assert con.execute("SELECT count(*) FROM request").fetchone() == (20 * len(kept),)
+
+
+def test_an_interrupted_transaction_leaves_the_file_usable(tmp_path: Path) -> None:
+    made = create(tmp_path / "a.partial.duckdb")
+    with pytest.raises(KeyboardInterrupt), made.transaction():
+        made.insert("cell", [cell(1)])
+        raise KeyboardInterrupt
+    with made.transaction():
+        made.insert("cell", [cell(2)])
+        with made.transaction():  # part of the outer one
+            made.insert("cell", [cell(3)])
+    assert made.con.execute("SELECT cell_id FROM cell ORDER BY 1").fetchall() == [(2,), (3,)]
+    made.close()
+
+
+def test_a_path_with_an_apostrophe_is_no_trap(tmp_path: Path) -> None:
+    made = create(tmp_path / "o'brien" / "a.partial.duckdb")
+    assert made.finish(lambda path: None).exists()

@@ -54,6 +54,12 @@ def test_each_reason_is_named() -> None:
     assert judge(ASKED, [parsed(cached_tokens=6), parsed()], 0.1, True) == [
         "warm_cache: 1 of 2 prompts hit the cache, up to 6 tokens"
     ]
+    assert judge(ASKED, [parsed(cached_tokens=2)] * 2, 0.1, True) == []
+    with_template = Asked(prompt_tokens=8, output_tokens=4, min_requests=2, added_tokens=4)
+    assert judge(with_template, [parsed(cached_tokens=6)] * 2, 0.1, True) == []
+    assert judge(ASKED, [parsed(), parsed()], 0.1, True, ["watch_host: OSError()"]) == [
+        "telemetry: watch_host: OSError()"
+    ]
     assert judge(ASKED, [parsed(), parsed()], 0.81, True) == [
         "client_busy: the load process used 81% of its core"
     ]

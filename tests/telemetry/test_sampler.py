@@ -80,6 +80,24 @@ def test_an_engine_that_does_not_answer_leaves_no_rows() -> None:
         time.sleep(0.1)
     assert sampler.telemetry.metric_rows == []
     assert sampler.telemetry.hosts[0].engine_cpu_s is None
+    assert sampler.telemetry.faults == []
+
+
+def test_the_first_share_is_that_of_the_cell_and_not_made_up() -> None:
+    # psutil keeps its last reading a thread: without one of its own, a thread's first share is 1.
+    with Sampler(None, 2.0, lambda: []) as sampler:
+        time.sleep(0.7)
+    first = sampler.telemetry.hosts[0]
+    assert min(first.core_busy_frac) < 1.0
+
+
+def test_a_sampling_thread_that_fails_is_noted() -> None:
+    def broken() -> list[int]:
+        raise RuntimeError("no such process table")
+
+    with Sampler(None, 20.0, broken) as sampler:
+        time.sleep(0.6)
+    assert sampler.telemetry.faults == ["watch_host: RuntimeError('no such process table')"]
 
 
 def test_host_sample_has_a_share_for_every_core() -> None:
