@@ -101,7 +101,7 @@ def with_table(text: str, result: dict[str, Any]) -> str:
     table = (
         f"| error of a chunk's time, ms | p50 | p99 | p99.9 |\n|---|---|---|---|\n{rows}\n\n"
         f"{result['streams']} streams of {result['chunks_per_s_each']} chunks/s "
-        f"({middle['chunks_per_s']:,.0f} chunks/s in all) for {result['seconds']:g} s, on one core, "
+        f"({middle['chunks_per_s']:,.0f} chunks/s) for {result['seconds']:g} s, on one core, "
         f"of which it used {middle['core_frac']:.0%}; medians of {len(result['repeats'])} repeats, "
         f"in the worst of which the recorded p99 was {worst:.3f} ms; "
         f"{middle['shared_frac']:.1%} of chunks shared a read."

@@ -88,7 +88,6 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("client_core = 1", "client_core = 0"), "tier.cpu.client_core: is one of engine_cores"),
         (("request_timeout_s = 5", "request_timeout_s = -5"), "tier.cpu.request_timeout_s"),
         (("[seeds]\n", "flags = 3\n[seeds]\n"), "unknown key episode.flags"),
-        (('price_unit = "core"', 'price_unit = "core"\nsweep = 3'), "tier.cpu.sweep"),
         (('price_unit = "core"', 'price_unit = "core"\nflags.a = "--x"'), "tier.cpu.flags.a"),
         (('price_unit = "core"', 'price_unit = "core"\nflags.z = ["--x"]'), "no engine z here"),
     ],

@@ -78,7 +78,7 @@ def _stamp(lock: Path) -> str:
 
 
 def engines_python() -> str:
-    """A Python of the version that the locks were compiled for. HarnessError where there is none."""
+    """A Python of the version that the locks were compiled for; HarnessError without one."""
     wanted = ".".join(map(str, PYTHON))
     if sys.version_info[:2] == PYTHON:
         return sys.executable

@@ -60,7 +60,7 @@ def is_secret_name(name: str) -> bool:
     words = [word for word in re.split(r"[^A-Za-z]+", spaced.lower()) if word]
     if "token" in words and _PLAIN_BESIDE_TOKEN & set(words):
         words.remove("token")
-    return bool(_SECRET_WORDS & set(words))
+    return bool(_SECRET_WORDS & set(words)) and name != "PWD"  # the shell's working folder
 
 
 @overload

@@ -29,6 +29,7 @@ PLAIN = [
     "eos_token_id",
     "KEYBOARD",
     "new-token",
+    "PWD",
 ]
 
 
