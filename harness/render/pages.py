@@ -63,7 +63,7 @@ def build_pages(root: Path) -> None:
             home = _home_picture(prose)
             output.files |= _readme_pictures(prose)
         output.files |= {f"docs/assets/data/{name}.json": data for name, data in prose.data.items()}
-    output.files["docs/episodes/index.md"] = _episode_index(chapters, entries)
+    output.files["docs/episodes/index.md"] = _episode_index(root, chapters, entries)
     output.files["docs/lessons/index.md"] = _lesson_index()
     output.files["docs/reference/data-dictionary.md"] = dictionary.page()
     output.files[".cache/site/home-picture.html"] = home.strip() + "\n"
@@ -113,7 +113,7 @@ def _states(prose: Prose) -> str:
         if tier not in prose.sources:
             items.append(
                 f"<dt>{tier}</dt><dd>Not recorded yet. To record: "
-                f"<code>{source.record_command(prose.chapter.number)}</code></dd>"
+                f"{_how_to_record(prose.root, prose.chapter)}</dd>"
             )
             continue
         entry = prose.sources[tier].entry
@@ -123,6 +123,13 @@ def _states(prose: Prose) -> str:
             f" <code>{text(entry.file)}</code></dd>"
         )
     return f'<dl class="tbt-states">{"".join(items)}</dl>\n'
+
+
+def _how_to_record(root: Path, chapter: Chapter) -> str:
+    """The command; for an episode that is not declared yet it is one to come."""
+    declared = (root / "episodes" / chapter.name / "experiment.toml").exists()
+    command = f"<code>{source.record_command(chapter.number)}</code>"
+    return command if declared else f"{command}, once its experiment is declared"
 
 
 def _home_picture(prose: Prose) -> str:
@@ -141,9 +148,9 @@ def _readme_pictures(prose: Prose) -> dict[str, str]:
     }
 
 
-def _episode_index(chapters: list[Chapter], entries: list[manifest.Entry]) -> str:
+def _episode_index(root: Path, chapters: list[Chapter], entries: list[manifest.Entry]) -> str:
     recorded = {e.episode for e in entries if e.finished}
-    rows = "\n".join(_index_row(chapter, entries) for chapter in chapters)
+    rows = "\n".join(_index_row(root, chapter, entries) for chapter in chapters)
     return (
         _front_matter("Episodes", "The episodes of the course and what has been recorded of each.")
         + "# Episodes\n\n"
@@ -154,12 +161,12 @@ def _episode_index(chapters: list[Chapter], entries: list[manifest.Entry]) -> st
     )
 
 
-def _index_row(chapter: Chapter, entries: list[manifest.Entry]) -> str:
+def _index_row(root: Path, chapter: Chapter, entries: list[manifest.Entry]) -> str:
     states = []
     for tier in TIERS:
         entry = manifest.newest(entries, chapter.number, tier)
         if entry is None:
-            state = f"not recorded yet: <code>{source.record_command(chapter.number)}</code>"
+            state = f"not recorded yet: {_how_to_record(root, chapter)}"
             states.append(f'<li><span class="tbt-kind">{tier}</span> {state}</li>')
         else:
             state = f"{entry.recorded[:10]}, {entry.valid_cells} cells VALID"
