@@ -104,22 +104,26 @@ stage AS (
     FROM engine_stage s JOIN cell c USING (cell_id)
     WHERE c.sweep = 'length' AND c.verdict = 'VALID' AND s.stage IN ('queue', 'prefill')
     GROUP BY ALL)
-SELECT engine, prompt_tokens, ttft_ms, sum(ms) AS engine_ms, ttft_ms - sum(ms) AS around_ms
-FROM client JOIN stage USING (engine, prompt_tokens)
-GROUP BY ALL ORDER BY engine, prompt_tokens
+SELECT engine, prompt_tokens, ttft_ms, engine_ms, ttft_ms - engine_ms AS around_ms
+FROM client JOIN (
+    SELECT engine, prompt_tokens, sum(ms) AS engine_ms FROM stage GROUP BY ALL
+) USING (engine, prompt_tokens)
+ORDER BY engine, prompt_tokens
 
 -- name: busy
--- Which side waits: busy share of the engine's and the client's core while cells ran, and the
--- share that the hypervisor gave to others. Samples of the measured phase after its first second:
--- the load process has started by then.
-SELECT c.engine,
-    100 * avg(h.core_busy_frac[1]) AS engine_core_percent,
-    100 * avg(h.core_busy_frac[2]) AS client_core_percent,
-    100 * avg(list_sum(h.core_steal_frac) / len(h.core_steal_frac)) AS steal_percent,
-    100 * avg(CAST(c.client ->> 'cpu_frac' AS DOUBLE)) AS load_process_percent
-FROM host_sample h JOIN cell c USING (cell_id)
+-- Which side waits: CPU time of the engine's processes and of the load process for each second of
+-- the measured phases.
+WITH engine AS (
+    SELECT cell_id,
+        (arg_max(engine_cpu_s, t_ns) - arg_min(engine_cpu_s, t_ns)) AS cpu_s,
+        (max(t_ns) - min(t_ns)) / 1e9 AS seconds
+    FROM host_sample JOIN cell c USING (cell_id)
+    WHERE t_ns BETWEEN c.measured_ns AND c.ended_ns GROUP BY cell_id)
+SELECT c.engine, 100 * sum(e.cpu_s) / sum(e.seconds) AS engine_percent,
+    100 * sum(CAST(c.client ->> 'cpu_s' AS DOUBLE)) / sum((c.ended_ns - c.measured_ns) / 1e9)
+        AS load_process_percent
+FROM engine e JOIN cell c USING (cell_id)
 WHERE c.verdict = 'VALID' AND c.sweep = 'length'
-    AND h.t_ns BETWEEN c.measured_ns + 1000000000 AND c.ended_ns
 GROUP BY c.engine ORDER BY c.engine
 
 -- name: kv_use

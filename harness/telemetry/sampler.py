@@ -67,8 +67,14 @@ class Sampler:
             self.telemetry.faults.append(f"{watch.__name__.strip('_')}: {fault!r}")
 
     def _watch_host(self) -> None:
-        host.sample([])  # psutil's shares are since the call before, in the same thread
-        self._loop(HOST_HZ, self._host)
+        watched = host.Host()
+
+        def take() -> None:
+            self.telemetry.hosts.append(watched.sample(self._pids()))
+            if self._gpus:
+                self.telemetry.gpus.extend(gpu.sample())
+
+        self._loop(HOST_HZ, take)
 
     def _watch_engine(self) -> None:
         self._loop(self._metrics_hz, self._scrape)
@@ -80,11 +86,6 @@ class Sampler:
             take()
             due = max(due + 1 / hz, time.monotonic())
         take()
-
-    def _host(self) -> None:
-        self.telemetry.hosts.append(host.sample(self._pids()))
-        if self._gpus:
-            self.telemetry.gpus.extend(gpu.sample())
 
     def _scrape(self) -> None:
         if self._metrics_url is None:

@@ -4,6 +4,7 @@ import http.server
 import os
 import threading
 import time
+from collections import namedtuple
 from collections.abc import Iterator
 
 import pytest
@@ -83,12 +84,13 @@ def test_an_engine_that_does_not_answer_leaves_no_rows() -> None:
     assert sampler.telemetry.faults == []
 
 
-def test_the_first_share_is_that_of_the_cell_and_not_made_up() -> None:
-    # psutil keeps its last reading a thread: without one of its own, a thread's first share is 1.
-    with Sampler(None, 2.0, lambda: []) as sampler:
-        time.sleep(0.7)
-    first = sampler.telemetry.hosts[0]
-    assert min(first.core_busy_frac) < 1.0
+def test_shares_are_of_the_time_that_passed_also_below_a_second() -> None:
+    Times = namedtuple("Times", "user system idle iowait steal")
+    before = Times(user=10.0, system=5.0, idle=100.0, iowait=1.0, steal=2.0)
+    # Half a second later: 0.2 s user, 0.05 s system, 0.15 s idle, 0.05 s waiting, 0.05 s stolen.
+    now = Times(user=10.2, system=5.05, idle=100.15, iowait=1.05, steal=2.05)
+    assert host.core_shares(before, now) == (0.6, 0.1)
+    assert host.core_shares(now, now) == (0.0, 0.0)
 
 
 def test_a_sampling_thread_that_fails_is_noted() -> None:
@@ -101,7 +103,9 @@ def test_a_sampling_thread_that_fails_is_noted() -> None:
 
 
 def test_host_sample_has_a_share_for_every_core() -> None:
-    sample = host.sample([os.getpid()])
+    watched = host.Host()
+    time.sleep(0.05)
+    sample = watched.sample([os.getpid()])
     assert len(sample.core_busy_frac) == len(sample.core_steal_frac) == os.cpu_count()
     assert sample.memory_used_bytes > 0 and sample.engine_cpu_s is not None
 
