@@ -79,7 +79,7 @@ def ttft_by_length(rows: DataFrame, ttft_fit: DataFrame, tier: str) -> go.Figure
 
 def tpot_by_length(rows: DataFrame, tier: str) -> go.Figure:
     """Time per output token against prompt length."""
-    fig = theme.figure("Prompt length, tokens", "TPOT p50, ms", log_x=True)
+    fig = theme.figure("Prompt length, tokens", "TPOT p50, ms")
     for engine, part in rows.groupby("engine"):
         fig.add_scatter(
             x=part.prompt_tokens,
@@ -113,7 +113,7 @@ def itl_by_position(rows: DataFrame, tier: str) -> go.Figure:
 
 
 def kv_use(rows: DataFrame, kv_need: DataFrame) -> go.Figure:
-    """KV cache in use while one long request is served, beside what the request needs."""
+    """KV cache reserved while one long request is served, beside the tokens it has."""
     fig = theme.figure("Time since the request was sent, s", "KV cache, tokens")
     for engine, part in rows.groupby("engine"):
         style = theme.style(engine)
@@ -123,13 +123,13 @@ def kv_use(rows: DataFrame, kv_need: DataFrame) -> go.Figure:
             mode="lines",
             **(style | {"line": style["line"] | {"shape": "hv"}}),
         )
-        need = kv_need[kv_need.engine == engine].iloc[0]
+        need = kv_need[kv_need.engine == engine]
         fig.add_scatter(
-            x=[0, need.first_token_s, need.last_token_s],
-            y=[need.prompt_tokens, need.prompt_tokens, need.all_tokens],
+            x=need.seconds,
+            y=need.tokens,
             mode="lines",
             line={"color": theme.REFERENCE, "dash": "dot", "width": 1.5},
-            name="needed: prompt and answer so far",
+            name="tokens that the request has",
             legendgroup="needed",
             showlegend=engine == rows.engine.iloc[0],
         )

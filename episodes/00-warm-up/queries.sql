@@ -5,27 +5,30 @@ FROM ttft_p50 WHERE sweep = 'length'
 ORDER BY engine, prompt_tokens
 
 -- name: ttft_fit
--- Least squares of TTFT on prompt length over all requests: ms = intercept + slope * tokens.
-SELECT engine,
-    regr_slope(from_sent_ms, prompt_tokens) AS slope_ms_per_token,
-    regr_intercept(from_sent_ms, prompt_tokens) AS intercept_ms,
-    regr_r2(from_sent_ms, prompt_tokens) AS r2,
-    count(*) AS requests
-FROM ttft WHERE sweep = 'length'
-GROUP BY engine ORDER BY engine
+-- Least squares of TTFT on prompt length, prompts of at most 512 tokens: a line in each repeat, the
+-- mean over repeats and its interval. ms = intercept + slope * tokens.
+WITH line AS (
+    SELECT engine, repeat, regr_slope(from_sent_ms, prompt_tokens) AS slope,
+        regr_intercept(from_sent_ms, prompt_tokens) AS intercept,
+        regr_r2(from_sent_ms, prompt_tokens) AS r2, count(*) AS n
+    FROM ttft WHERE sweep = 'length' AND prompt_tokens <= 512 GROUP BY ALL)
+SELECT engine, avg(slope) AS slope_ms_per_token,
+    low95(slope) AS low_ms, high95(slope) AS high_ms,
+    avg(intercept) AS intercept_ms, avg(r2) AS r2, sum(n)::BIGINT AS requests
+FROM line GROUP BY engine ORDER BY engine
 
 -- name: ttft_residual
--- How far the p50 at the longest prompt lies from the line fitted on the prompts of at most 512 tokens.
-WITH fit AS (
-    SELECT engine, regr_slope(from_sent_ms, prompt_tokens) AS slope,
-        regr_intercept(from_sent_ms, prompt_tokens) AS intercept
-    FROM ttft WHERE sweep = 'length' AND prompt_tokens <= 512 GROUP BY engine)
-SELECT p.engine, p.prompt_tokens, p.p50_ms,
-    f.intercept + f.slope * p.prompt_tokens AS line_ms,
-    100 * (p.p50_ms / (f.intercept + f.slope * p.prompt_tokens) - 1) AS above_line_percent
-FROM ttft_p50 p JOIN fit f USING (engine)
-WHERE p.sweep = 'length' AND p.prompt_tokens = 1024
-ORDER BY engine
+-- How far TTFT p50 at the longest prompt lies above the line through the shorter ones: in each
+-- repeat, then mean and interval over repeats.
+WITH one AS (
+    SELECT engine, repeat, quantile_cont(from_sent_ms, 0.5) FILTER (prompt_tokens = 1024) AS p50,
+        regr_intercept(from_sent_ms, prompt_tokens) FILTER (prompt_tokens <= 512)
+            + 1024 * regr_slope(from_sent_ms, prompt_tokens) FILTER (prompt_tokens <= 512) AS line
+    FROM ttft WHERE sweep = 'length' GROUP BY ALL),
+gap AS (SELECT *, 100 * (p50 / line - 1) AS above FROM one WHERE p50 IS NOT NULL)
+SELECT engine, avg(p50) AS p50_ms, avg(line) AS line_ms, avg(above) AS above_percent,
+    low95(above) AS low_percent, high95(above) AS high_percent
+FROM gap GROUP BY engine ORDER BY engine
 
 -- name: tpot_by_length
 -- Time per output token, p50, by prompt length, with its interval over repeats.
@@ -34,17 +37,22 @@ FROM level_p50 WHERE sweep = 'length' AND metric = 'tpot'
 ORDER BY engine, prompt_tokens
 
 -- name: tpot_growth
--- Time per output token at the shortest and at the longest prompt, p50.
-SELECT engine, max(p50_ms) FILTER (prompt_tokens = 32) AS short_ms,
-    max(p50_ms) FILTER (prompt_tokens = 1024) AS long_ms,
-    100 * (max(p50_ms) FILTER (prompt_tokens = 1024) / max(p50_ms) FILTER (prompt_tokens = 32) - 1)
-        AS growth_percent
-FROM level_p50 WHERE sweep = 'length' AND metric = 'tpot'
-GROUP BY engine ORDER BY engine
+-- Time per output token p50 at the shortest and at the longest prompt, and its growth: in each
+-- repeat, then mean and interval over repeats.
+WITH one AS (
+    SELECT engine, repeat, quantile_cont(tpot_ms, 0.5) FILTER (prompt_tokens = 32) AS short,
+        quantile_cont(tpot_ms, 0.5) FILTER (prompt_tokens = 1024) AS long
+    FROM tpot WHERE sweep = 'length' GROUP BY ALL),
+grown AS (
+    SELECT *, 100 * (long / short - 1) AS growth FROM one
+    WHERE short IS NOT NULL AND long IS NOT NULL)
+SELECT engine, avg(short) AS short_ms, avg(long) AS long_ms, avg(growth) AS growth_percent,
+    low95(growth) AS low_percent, high95(growth) AS high_percent
+FROM grown GROUP BY engine ORDER BY engine
 
 -- name: itl_by_position
 -- ITL against the position of the token, in steps of ten, over the traced requests of all repeats.
-SELECT engine, 10 * (token_index // 10) AS position_tokens,
+SELECT engine, 10 * (token_index // 10) + 5 AS position_tokens,
     quantile_cont(itl_ms, 0.5) AS p50_ms,
     quantile_cont(itl_ms, 0.1) AS p10_ms,
     quantile_cont(itl_ms, 0.9) AS p90_ms
@@ -52,17 +60,19 @@ FROM itl WHERE sweep = 'trace'
 GROUP BY ALL ORDER BY engine, position_tokens
 
 -- name: itl_growth
--- ITL p50 of the first and the last fifty gaps of the traced requests.
-WITH half AS (
-    SELECT engine, itl_ms, token_index <= 51 AS early,
-        token_index > max(token_index) OVER (PARTITION BY engine) - 50 AS late
-    FROM itl WHERE sweep = 'trace')
-SELECT engine,
-    quantile_cont(itl_ms, 0.5) FILTER (early) AS first_ms,
-    quantile_cont(itl_ms, 0.5) FILTER (late) AS last_ms,
-    100 * (quantile_cont(itl_ms, 0.5) FILTER (late) / quantile_cont(itl_ms, 0.5) FILTER (early) - 1)
-        AS growth_percent
-FROM half GROUP BY engine ORDER BY engine
+-- ITL p50 of the first and of the last fifty gaps of the traced request: in each repeat, then mean
+-- and interval over repeats.
+WITH one AS (
+    SELECT engine, repeat, quantile_cont(itl_ms, 0.5) FILTER (token_index <= 51) AS early,
+        quantile_cont(itl_ms, 0.5) FILTER (token_index > last_index - 50) AS late
+    FROM (
+        SELECT *, max(token_index) OVER (PARTITION BY engine, repeat) AS last_index
+        FROM itl WHERE sweep = 'trace')
+    GROUP BY ALL),
+grown AS (SELECT *, 100 * (late / early - 1) AS growth FROM one)
+SELECT engine, avg(early) AS first_ms, avg(late) AS last_ms, avg(growth) AS growth_percent,
+    low95(growth) AS low_percent, high95(growth) AS high_percent
+FROM grown GROUP BY engine ORDER BY engine
 
 -- name: request_timeline
 -- The traced request of the first repeat: the engine's own account of its queue and prefill (from
@@ -110,20 +120,39 @@ FROM client JOIN (
 ) USING (engine, prompt_tokens)
 ORDER BY engine, prompt_tokens
 
+-- name: gauge_cost
+-- What it costs to look: mean gap between tokens with and without a read of /metrics in it.
+WITH gap AS (
+    SELECT engine, sweep, cell_id, sent_ns + chunk_offset_ns[i] AS a,
+        sent_ns + chunk_offset_ns[i + 1] AS b
+    FROM (
+        SELECT *, unnest(range(1, len(chunk_offset_ns))) AS i
+        FROM measured_request WHERE error IS NULL)),
+hit AS (
+    SELECT g.engine, g.sweep, (g.b - g.a) / 1e6 AS ms, count(s.t_ns) > 0 AS looked
+    FROM gap g LEFT JOIN scrape s
+        ON s.cell_id = g.cell_id AND s.t_ns > g.a AND s.t_ns - s.took_ns < g.b
+    GROUP BY g.engine, g.sweep, g.cell_id, g.a, g.b)
+SELECT engine, sweep, avg(ms) FILTER (looked) AS with_read_ms,
+    avg(ms) FILTER (NOT looked) AS without_read_ms, 100 * avg(looked::INT) AS gaps_with_read_percent
+FROM hit GROUP BY ALL ORDER BY sweep, engine
+
 -- name: busy
--- Which side waits: CPU time of the engine's processes and of the load process for each second of
--- the measured phases.
-WITH engine AS (
-    SELECT cell_id,
-        (arg_max(engine_cpu_s, t_ns) - arg_min(engine_cpu_s, t_ns)) AS cpu_s,
-        (max(t_ns) - min(t_ns)) / 1e9 AS seconds
-    FROM host_sample JOIN cell c USING (cell_id)
-    WHERE t_ns BETWEEN c.measured_ns AND c.ended_ns GROUP BY cell_id)
-SELECT c.engine, 100 * sum(e.cpu_s) / sum(e.seconds) AS engine_percent,
-    100 * sum(CAST(c.client ->> 'cpu_s' AS DOUBLE)) / sum((c.ended_ns - c.measured_ns) / 1e9)
-        AS load_process_percent
-FROM engine e JOIN cell c USING (cell_id)
-WHERE c.verdict = 'VALID' AND c.sweep = 'length'
+-- CPU time of the engine's processes and of the load process for each second of the measured phases.
+-- Beside it the engine's before the first request of a cell was sent, when nothing was in flight.
+WITH spent AS (
+    SELECT h.cell_id, h.t_ns, (h.t_ns - lag(h.t_ns) OVER w) / 1e9 AS seconds,
+        h.engine_cpu_s - lag(h.engine_cpu_s) OVER w AS cpu_s
+    FROM host_sample h WINDOW w AS (PARTITION BY h.cell_id ORDER BY h.t_ns)),
+first_sent AS (SELECT cell_id, min(sent_ns) AS sent_ns FROM request GROUP BY cell_id)
+SELECT c.engine,
+    100 * sum(s.cpu_s) FILTER (s.t_ns > c.measured_ns)
+        / sum(s.seconds) FILTER (s.t_ns > c.measured_ns) AS engine_percent,
+    100 * sum(s.cpu_s) FILTER (s.t_ns < f.sent_ns)
+        / sum(s.seconds) FILTER (s.t_ns < f.sent_ns) AS idle_percent,
+    100 * avg(CAST(c.client ->> 'cpu_frac' AS DOUBLE)) AS load_process_percent
+FROM spent s JOIN cell c USING (cell_id) JOIN first_sent f USING (cell_id)
+WHERE c.verdict = 'VALID' AND c.sweep = 'length' AND s.seconds IS NOT NULL
 GROUP BY c.engine ORDER BY c.engine
 
 -- name: kv_use
@@ -131,17 +160,18 @@ GROUP BY c.engine ORDER BY c.engine
 SELECT c.engine, (g.t_ns - m.sent_ns) / 1e9 AS seconds, max(g.value) AS kv_used_tokens
 FROM engine_gauge g JOIN cell c USING (cell_id) JOIN measured_request m USING (cell_id)
 WHERE g.gauge = 'kv_used_tokens' AND c.sweep = 'trace' AND c.repeat = 1
-    AND g.t_ns BETWEEN m.sent_ns - 200000000 AND m.ended_ns + 1000000000
+    AND g.t_ns BETWEEN m.sent_ns AND m.ended_ns + 1000000000
 GROUP BY ALL ORDER BY c.engine, seconds
 
 -- name: kv_need
--- Tokens whose keys and values the traced request of the first repeat needs: prompt and answer.
-SELECT engine, (first_token_ns - sent_ns) / 1e9 AS first_token_s,
-    (last_token_ns - sent_ns) / 1e9 AS last_token_s,
-    server_prompt_tokens AS prompt_tokens, server_prompt_tokens + output_tokens AS all_tokens
-FROM measured_request
-WHERE sweep = 'trace' AND repeat = 1 AND error IS NULL AND engine IN ('vllm', 'sglang')
-ORDER BY engine
+-- Tokens in the cache after each step of the same request: the prompt and the answer so far, less
+-- the last token, which has not been fed back yet. Every eighth step.
+SELECT engine, chunk_offset_ns[token] / 1e9 AS seconds, server_prompt_tokens + token - 1 AS tokens
+FROM (
+    SELECT *, unnest(range(1, len(chunk_offset_ns) + 1)) AS token FROM measured_request
+    WHERE sweep = 'trace' AND repeat = 1 AND error IS NULL AND engine IN ('vllm', 'sglang'))
+WHERE token % 8 = 1 OR token = len(chunk_offset_ns)
+ORDER BY engine, token
 
 -- name: model
 -- What the model's own configuration says. Parameters: two bytes each in the weight file.
@@ -179,38 +209,92 @@ WITH declared AS (
     SELECT CAST(regexp_extract(split_part(experiment_toml, '[tier.' || tier || ']', 2),
         'usd_per_hour = ([0-9.]+)', 1) AS DOUBLE) AS usd_per_hour
     FROM recording)
-SELECT o.engine, count(*) AS cells,
-    sum(o.measured_s) AS seconds, sum(o.measured_s) / 3600 AS core_hours,
-    sum(o.requests * o.prompt_tokens) AS prompt_tokens, sum(o.output_tokens) AS output_tokens,
+SELECT o.engine, sum(o.measured_s) AS seconds, sum(o.measured_s) / 3600 AS core_hours,
+    sum(o.requests * o.prompt_tokens)::BIGINT AS prompt_tokens,
+    sum(o.output_tokens)::BIGINT AS output_tokens,
+    sum(o.requests * o.prompt_tokens) / sum(o.output_tokens) AS prompt_per_output,
     sum(o.measured_s) / 3600 / sum(o.output_tokens) * 1e6 AS core_hours_per_million,
     sum(o.measured_s) / 3600 / sum(o.output_tokens) * 1e6 * any_value(d.usd_per_hour)
         AS usd_per_million
 FROM outcome o, declared d WHERE o.sweep = 'length' AND o.verdict = 'VALID'
 GROUP BY o.engine ORDER BY o.engine
 
+-- name: cost_apart
+-- The same price for a million tokens, prompt and output apart: a prompt token costs the slope of
+-- TTFT, an output token TPOT p50 at the shortest prompt. ms / 3.6 = core-hours a million.
+WITH declared AS (
+    SELECT CAST(regexp_extract(split_part(experiment_toml, '[tier.' || tier || ']', 2),
+        'usd_per_hour = ([0-9.]+)', 1) AS DOUBLE) AS usd_per_hour
+    FROM recording),
+slope AS (
+    SELECT engine, avg(slope) AS prompt_ms FROM (
+        SELECT engine, repeat, regr_slope(from_sent_ms, prompt_tokens) AS slope
+        FROM ttft WHERE sweep = 'length' AND prompt_tokens <= 512 GROUP BY ALL)
+    GROUP BY engine)
+SELECT engine, prompt_ms, p.p50_ms AS output_ms, p.p50_ms / prompt_ms AS times,
+    prompt_ms / 3.6 * usd_per_hour AS prompt_usd, p.p50_ms / 3.6 * usd_per_hour AS output_usd
+FROM slope JOIN level_p50 p USING (engine), declared
+WHERE p.sweep = 'length' AND p.metric = 'tpot' AND p.prompt_tokens = 32
+ORDER BY engine
+
 -- name: overhead
--- Time that no answer was measured in: starting an engine, and warm-up requests.
+-- Time that no answer was measured in: starting an engine, and the warm-up of the sweep over lengths.
 SELECT r.engine, count(DISTINCT r.run_id) AS starts,
-    avg((r.ready_ns - r.started_ns) / 1e9) AS ready_s,
-    sum(w.warmup_s) AS warmup_s
+    avg((r.ready_ns - r.started_ns) / 1e9) AS ready_s, sum(w.warmup_s) AS warmup_s
 FROM engine_run r JOIN (
-    SELECT run_id, sum((measured_ns - started_ns) / 1e9) AS warmup_s FROM cell GROUP BY run_id
+    SELECT run_id, sum((measured_ns - started_ns) / 1e9) AS warmup_s
+    FROM cell WHERE sweep = 'length' GROUP BY run_id
 ) w USING (run_id)
 GROUP BY r.engine ORDER BY r.engine
 
+-- name: spread
+-- How unequal equal requests are: slowest over fastest of a cell in TPOT, worst and median cell.
+SELECT max(ratio) AS worst, quantile_cont(ratio, 0.5) AS middle FROM (
+    SELECT max(tpot_ms) / min(tpot_ms) AS ratio
+    FROM tpot WHERE sweep = 'length' GROUP BY engine, prompt_tokens, repeat)
+
+-- name: answer
+-- Where the time of the traced request went, mean over repeats.
+SELECT t.engine, avg(e.from_sent_ms) / 1000 AS all_s, avg(t.from_sent_ms) / 1000 AS prompt_s,
+    avg(e.from_sent_ms - t.from_sent_ms) / 1000 AS output_s,
+    100 * avg(t.from_sent_ms) / avg(e.from_sent_ms) AS prompt_percent
+FROM ttft t JOIN e2e e USING (cell_id, request_id)
+WHERE t.sweep = 'trace' GROUP BY t.engine ORDER BY t.engine
+
 -- name: equal_work
--- The proof of equal work: prompts, and tokens in and out, of the requests that enter the figures.
-SELECT engine, count(*) AS requests, count(DISTINCT prompt_sha256) AS prompts,
+-- The proof of equal work, over the requests that enter the figures: prompts, tokens in and out, and
+-- the text of the answers. Equal hashes are equal texts. NULL: the engine does not report it.
+SELECT engine, count(*) AS requests,
     sum(server_prompt_tokens)::BIGINT AS tokens_in, sum(output_tokens)::BIGINT AS tokens_out,
-    coalesce(sum(cached_tokens), 0)::BIGINT AS cached_tokens,
-    md5(string_agg(DISTINCT prompt_sha256, '' ORDER BY prompt_sha256))[1:12] AS prompts_hash
+    sum(cached_tokens)::BIGINT AS cached_tokens,
+    md5(string_agg(prompt_sha256, '' ORDER BY prompt_sha256))[1:8] AS prompts_hash,
+    md5(string_agg(md5(output_text), '' ORDER BY prompt_sha256))[1:8] AS answers_hash
 FROM measured_request WHERE error IS NULL
 GROUP BY engine ORDER BY engine
 
+-- name: equal_work_holds
+-- Whether prompts, token counts and answers are the same on all engines.
+SELECT count(DISTINCT prompts) = 1 AS prompts_equal, count(DISTINCT answers) = 1 AS answers_equal
+FROM (
+    SELECT engine,
+        md5(string_agg(prompt_sha256 || ':' || server_prompt_tokens || ':' || output_tokens, ''
+            ORDER BY prompt_sha256)) AS prompts,
+        md5(string_agg(md5(output_text), '' ORDER BY prompt_sha256)) AS answers
+    FROM measured_request WHERE error IS NULL GROUP BY engine)
+
+-- name: answers_shared
+-- Of the prompts that every engine answered, the share whose answers are the same text on all.
+SELECT count(*) AS prompts, 100 * avg((texts = 1)::INT) AS same_percent FROM (
+    SELECT prompt_sha256, count(DISTINCT output_text) AS texts, count(DISTINCT engine) AS engines
+    FROM measured_request WHERE error IS NULL GROUP BY prompt_sha256)
+WHERE engines = (SELECT count(DISTINCT engine) FROM measured_request)
+
 -- name: verdicts
--- Cells and verdicts, and what each engine answered when it was asked for the capital of France.
+-- Cells and verdicts, and what each engine answered when it was asked for the capital of France (the
+-- first line: the length of the answer is fixed, so the model runs on past its end).
 SELECT c.engine, r.version, count(*) AS cells,
-    count(*) FILTER (c.verdict = 'VALID') AS valid, any_value(r.probe_answer) AS answer
+    count(*) FILTER (c.verdict = 'VALID') AS valid,
+    split_part(any_value(r.probe_answer), chr(10), 1) AS answer
 FROM cell c JOIN engine_run r USING (run_id)
 GROUP BY ALL ORDER BY c.engine
 

@@ -8,6 +8,11 @@ CREATE OR REPLACE MACRO t975(df) AS CASE
         2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
         2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042]::DOUBLE[], df)
     ELSE 1.960::DOUBLE END;
+-- The ends of the 95 % Student-t interval of a mean: for values that are one a repeat.
+CREATE OR REPLACE MACRO low95(x) AS
+    avg(x) - t975(count(x) - 1) * stddev_samp(x) / sqrt(count(x));
+CREATE OR REPLACE MACRO high95(x) AS
+    avg(x) + t975(count(x) - 1) * stddev_samp(x) / sqrt(count(x));
 
 CREATE OR REPLACE VIEW measured_request AS
 SELECT
@@ -86,9 +91,7 @@ COMMENT ON VIEW request_metric IS 'The request metrics in long form, ms: metric 
 CREATE OR REPLACE VIEW level_p50 AS
 SELECT engine, sweep, prompt_tokens, in_flight, metric,
     count(*) AS repeats, sum(n)::BIGINT AS requests,
-    avg(p50) AS p50_ms,
-    avg(p50) - t975(count(*) - 1) * stddev_samp(p50) / sqrt(count(*)) AS low_ms,
-    avg(p50) + t975(count(*) - 1) * stddev_samp(p50) / sqrt(count(*)) AS high_ms
+    avg(p50) AS p50_ms, low95(p50) AS low_ms, high95(p50) AS high_ms
 FROM (
     SELECT engine, sweep, prompt_tokens, in_flight, metric, repeat,
         quantile_cont(value_ms, 0.5) AS p50, count(*) AS n
@@ -103,7 +106,8 @@ COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time by engine and prompt le
 
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,
-    CASE g.unit WHEN 'share' THEN m.value * r.kv_pool_tokens ELSE m.value END AS value
+    CASE g.unit WHEN 'share' THEN m.value * (r.kv_pool_tokens - b.block_tokens) ELSE m.value END
+        AS value
 FROM engine_metric m
 JOIN (VALUES
     ('vllm:num_requests_running', 'running', 'requests'),
@@ -115,8 +119,13 @@ JOIN (VALUES
     ('emulator:num_requests_running', 'running', 'requests'),
     ('emulator:num_requests_waiting', 'waiting', 'requests')
 ) g(name, gauge, unit) USING (name)
-JOIN engine_run r USING (run_id);
-COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the KV cache pool in use. vLLM gives the pool in use as a share: it is multiplied by the pool size from its log. A row where the value changed.';
+JOIN engine_run r USING (run_id)
+LEFT JOIN (
+    SELECT run_id,
+        max(CAST(regexp_extract(labels, '(^|,)block_size=([0-9]+)', 2) AS BIGINT)) AS block_tokens
+    FROM engine_metric WHERE name = 'vllm:cache_config_info' GROUP BY run_id
+) b USING (run_id);
+COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the tokens that the KV cache has room reserved for. vLLM gives a share of all blocks but one, which it keeps for itself: it is multiplied by the pool of its log less one block. A row where the value changed.';
 
 CREATE OR REPLACE VIEW engine_stage AS
 SELECT cell_id, run_id, stage,
