@@ -24,8 +24,8 @@ from harness.engines import environments, external, models
 from harness.engines import get as get_engine
 from harness.errors import HarnessError
 from harness.experiment import Cell, Experiment, Tier, cells, find, load
-from harness.recording.store import Recording
-from harness.session import LogBuffer, Request, Session, commit_cell, engine_run, sha256
+from harness.recording.store import Recording, sha256
+from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
 from harness.telemetry import machine
 from harness.workload import Prompt, prompts, word_ids
 

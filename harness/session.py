@@ -1,6 +1,5 @@
 """One start of the harness on one recording: its engines' runs and its finished cells as rows."""
 
-import hashlib
 import os
 import threading
 import time
@@ -18,7 +17,7 @@ from harness.engines.process import RunningEngine
 from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Seeds, Tier
-from harness.recording.store import Recording, record_of
+from harness.recording.store import Recording, record_of, sha256
 
 # Variables of the shell that change what an engine does: they reach it, so they are recorded.
 SHAPING = ("VLLM_", "SGLANG_", "CUDA_", "NCCL_", "OMP_", "MKL_", "HF_", "TORCH", "PYTORCH_")
@@ -212,7 +211,3 @@ def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
         recording.insert("host_sample", [record_of(sample) | ids for sample in telemetry.hosts])
         recording.insert("gpu_sample", [record_of(sample) | ids for sample in telemetry.gpus])
         recording.insert("log_line", lines)
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -195,6 +195,12 @@ class Recording:
         return str(row[0])
 
 
+def sha256(path: Path) -> str:
+    """Hex digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def record_of(item: Any) -> dict[str, Any]:
     """A dataclass as a row; unlike asdict it does not copy lists."""
     return {field.name: getattr(item, field.name) for field in fields(item)}

@@ -4,7 +4,6 @@ The site is built from the files that the manifest names and from no other. A fi
 lost, or added by hand stops the build, with its name.
 """
 
-import hashlib
 import json
 import tomllib
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 from harness.errors import HarnessError
+from harness.recording.store import sha256
 
 MANIFEST = Path("data") / "manifest.toml"
 SCHEMA_VERSIONS = (1,)
@@ -146,11 +146,6 @@ def machine_line(machine_json: str) -> str:
     if machine.get("memory_bytes"):
         parts.append(f"{machine['memory_bytes'] / 2**30:.0f} GiB")
     return ", ".join(parts) or "unknown machine"
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _table(entry: Entry) -> str:
