@@ -10,19 +10,20 @@ UNKNOWN = "not split by this engine"
 
 def request_timeline(rows: DataFrame) -> go.Figure:
     """One long request on each engine: the wait for the first token, then every token."""
-    fig = theme.figure("Time since the request was sent, ms", "", height=340)
+    fig = theme.figure("Time since the request was sent, s", "", height=340)
     for place, row in enumerate(rows.itertuples()):
         lane = theme.name(row.engine)
-        _bar(fig, lane, "prefill", 0, row.ttft_ms, _first_wait(row), first=place == 0)
-        _bar(fig, lane, "decode", row.ttft_ms, row.e2e_ms, "decode", first=place == 0)
+        first_s, last_s = row.ttft_ms / 1000, row.e2e_ms / 1000
+        _bar(fig, lane, "prefill", 0, first_s, _first_wait(row), first=place == 0)
+        _bar(fig, lane, "decode", first_s, last_s, "decode", first=place == 0)
         fig.add_scatter(
-            x=row.token_ms,
-            y=[lane] * len(row.token_ms),
+            x=row.token_s,
+            y=[lane] * len(row.token_s),
             mode="markers",
             marker={"color": theme.colour(row.engine), "symbol": "line-ns-open", "size": 14},
             name="a token" if place == 0 else None,
             showlegend=place == 0,
-            hovertemplate="%{x:.0f} ms<extra></extra>",
+            hovertemplate="%{x:.2f} s<extra></extra>",
         )
     fig.update_layout(barmode="overlay", bargap=0.55)
     return fig
@@ -133,6 +134,7 @@ def kv_use(rows: DataFrame, kv_need: DataFrame) -> go.Figure:
             legendgroup="needed",
             showlegend=engine == rows.engine.iloc[0],
         )
+    fig.update_xaxes(rangemode="tozero")
     fig.update_yaxes(rangemode="tozero")
     return fig
 
@@ -147,6 +149,7 @@ def engine_share(rows: DataFrame, tier: str) -> go.Figure:
             mode="lines+markers",
             **theme.style(engine, tier),
         )
+    fig.update_yaxes(rangemode="tozero")
     return fig
 
 

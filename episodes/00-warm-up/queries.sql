@@ -76,7 +76,7 @@ FROM grown GROUP BY engine ORDER BY engine
 
 -- name: request_timeline
 -- The traced request of the first repeat: the engine's own account of its queue and prefill (from
--- its histograms; NULL where it has none), and the arrival of every token, ms since it was sent.
+-- its histograms; NULL where it has none), and the arrival of every token, seconds since it was sent.
 WITH own AS (
     SELECT cell_id, stage, list_sort(list_distinct(list(value))) AS sums
     FROM (
@@ -96,7 +96,7 @@ SELECT m.engine, m.prompt_tokens AS prompt_tokens, m.output_tokens AS output_tok
     (m.last_token_ns - m.sent_ns) / 1e6 AS e2e_ms,
     max(r.ms) FILTER (r.stage = 'queue') AS queue_ms,
     max(r.ms) FILTER (r.stage = 'prefill') AS prefill_ms,
-    list_transform(m.chunk_offset_ns, lambda x: round(x / 1e6, 1)) AS token_ms
+    list_transform(m.chunk_offset_ns, lambda x: round(x / 1e9, 3)) AS token_s
 FROM measured_request m LEFT JOIN last_rise r USING (cell_id)
 WHERE m.sweep = 'trace' AND m.repeat = 1 AND m.error IS NULL
 GROUP BY ALL ORDER BY m.engine

@@ -22,7 +22,7 @@ def path() -> Path:
     return ROOT / entry.file
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def con(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with connect(path) as opened:
         yield opened
