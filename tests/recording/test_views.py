@@ -5,7 +5,7 @@ import pytest
 from harness.recording.store import Recording
 from tests.recording.conftest import MS, cell, request
 
-FAILED = {
+FAILED: dict[str, object] = {
     "error": "stream cut",
     "first_token_ns": None,
     "first_answer_ns": None,
