@@ -62,10 +62,9 @@ def record(
                 _record_cells(session, missing, len(planned), console)
             finally:
                 os.sched_setaffinity(0, free)
-        valid = recording.con.execute(
+        ((valid, recorded),) = recording.con.execute(
             "SELECT count(*) FILTER (verdict = 'VALID'), count(*) FROM cell"
-        ).fetchone()
-        assert valid is not None
+        ).fetchall()
         final = recording.finish(enter)
     finally:
         recording.close()
@@ -74,9 +73,9 @@ def record(
         "episode": asked.episode,
         "tier": tier.name,
         "engines": list(engines),
-        "cells": valid[1],
-        "valid": valid[0],
-        "invalid": valid[1] - valid[0],
+        "cells": recorded,
+        "valid": valid,
+        "invalid": recorded - valid,
         "recorded_now": len(missing),
         "bytes": final.stat().st_size,
     }
@@ -202,7 +201,7 @@ def _begin(
                 }
             ],
         )
-        if recording.con.execute("SELECT count(*) FROM model").fetchone() == (0,):
+        if recording.con.execute("SELECT model_id FROM model").fetchall() == []:
             recording.insert("model", [_model_row(model)])
     words = word_ids(model.tokenizer_path) if model.tokenizer_path else None
     seeds = experiment.seeds

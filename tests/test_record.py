@@ -295,12 +295,12 @@ def test_an_engine_that_dies_is_named_and_what_was_recorded_stays(
 
 
 def test_failures_make_a_cell_invalid_but_are_kept(tmp_path: Path) -> None:
-    root = root_with(tmp_path, flags=[*FLAGS, "--fault", "no_usage"])
+    root = root_with(tmp_path, flags=[*FLAGS, "--fault", "no_finish"])
     summary = finish(root)
     assert (summary["valid"], summary["invalid"]) == (0, 2)
     with connect(root / summary["recording"]) as con:
         reasons = con.execute("SELECT reasons[1] FROM cell").fetchall()
-        assert reasons == [("errors: 6 of 6 failed, first: no usage",)] * 2
+        assert reasons == [("errors: 6 of 6 failed, first: no finish reason",)] * 2
         assert con.execute("SELECT count(*) FROM ttft").fetchone() == (0,)
         assert con.execute("SELECT sum(failed) FROM outcome").fetchone() == (12,)
 
@@ -335,7 +335,7 @@ def test_a_missing_episode_is_named(tmp_path: Path) -> None:
 
 
 def test_a_changed_declaration_is_not_mixed_into_a_recording(tmp_path: Path) -> None:
-    root = root_with(tmp_path, flags=[*FLAGS, "--die-after", "3"])
+    root = root_with(tmp_path, flags=[*FLAGS, "--die-after", "12"])
     start(root).communicate(timeout=60)
     path = root / "episodes" / "77-test" / "experiment.toml"
     path.write_text(path.read_text().replace("output_tokens = 8", "output_tokens = 9"))

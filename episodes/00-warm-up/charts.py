@@ -141,7 +141,7 @@ def kv_use(rows: DataFrame, kv_need: DataFrame) -> go.Figure:
 
 def engine_share(rows: DataFrame, tier: str) -> go.Figure:
     """What the client waits for beyond the engine's own queue and prefill."""
-    fig = theme.figure("Prompt length, tokens", "TTFT outside queue and prefill, ms", log_x=True)
+    fig = theme.figure("Prompt length, tokens", "TTFT outside queue and prefill, ms")
     for engine, part in rows.groupby("engine"):
         fig.add_scatter(
             x=part.prompt_tokens,

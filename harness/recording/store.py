@@ -1,5 +1,7 @@
 """Opens, writes and finishes a recording: one DuckDB file.
 
+Rows are read with fetchall: a result that is not read to its end blocks the next transaction.
+
 A cell is one transaction, so that a harness killed at any moment leaves every finished cell and
 no part of another. While cells are missing the file is NAME.partial.duckdb; when the last one is
 in, it is rewritten compactly as NAME.duckdb.
@@ -102,15 +104,17 @@ class Recording:
         return cls(path)
 
     def header(self) -> dict[str, Any]:
+        """The one row of table recording."""
         cursor = self.con.execute("SELECT * FROM recording")
-        row = cursor.fetchone()
-        assert row is not None
-        return dict(zip([column[0] for column in cursor.description or ()], row, strict=True))
+        columns = [column[0] for column in cursor.description or ()]
+        (row,) = cursor.fetchall()
+        return dict(zip(columns, row, strict=True))
 
     def next_id(self, table: str, column: str) -> int:
-        row = self.con.execute(f"SELECT coalesce(max({column}), 0) + 1 FROM {table}").fetchone()
-        assert row is not None
-        return int(row[0])
+        ((number,),) = self.con.execute(
+            f"SELECT coalesce(max({column}), 0) + 1 FROM {table}"
+        ).fetchall()
+        return int(number)
 
     def done(self) -> set[int]:
         """Positions of the cells that are in."""
@@ -190,9 +194,8 @@ class Recording:
         self.con.close()
 
     def _database_name(self) -> str:
-        row = self.con.execute("SELECT current_database()").fetchone()
-        assert row is not None
-        return str(row[0])
+        ((name,),) = self.con.execute("SELECT current_database()").fetchall()
+        return str(name)
 
 
 def sha256(path: Path) -> str:
