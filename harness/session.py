@@ -142,10 +142,12 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         note = redact(str(error))
         raise
     finally:
-        running.stop()
-        with log.drained(run_id) as lines, recording.transaction():
-            recording.insert("log_line", lines)
-            recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
+        try:
+            running.stop()
+        finally:
+            with log.drained(run_id) as lines, recording.transaction():
+                recording.insert("log_line", lines)
+                recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
 
 
 def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> str | None:

@@ -105,8 +105,8 @@ def test_recorded_times_are_the_emulators(tmp_path: Path, endpoint: str) -> None
         ).fetchall()
         assert [row[:2] for row in rows] == [(24, 6), (48, 6)]
         for _, _, lowest_ms, median_ms in rows:
-            # The emulator answers 30 ms after it has the request: never sooner.
-            assert lowest_ms >= 30.0 and median_ms < 45.0
+            # The emulator answers 30 ms after it has the request; its timer resolves 1 ms.
+            assert lowest_ms >= 29.0 and median_ms < 45.0
         (gap_ms,) = con.execute("SELECT median(itl_ms) FROM itl").fetchone() or (0,)
         assert gap_ms == pytest.approx(5.0, abs=1.0)
         assert con.execute("SELECT count(*) FROM itl").fetchone() == (2 * 6 * 7,)

@@ -127,7 +127,8 @@ class RunningEngine:
         """
         if self._process is None:
             return
-        heeded = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut it off
+        interrupts: list[int] = []  # Ctrl-C must not cut this off: it is heeded at the end
+        heeded = signal.signal(signal.SIGINT, lambda sign, _: interrupts.append(sign))
         try:
             for sign, patience_s in STOP_STEPS:
                 if _signal_group(self._process.pid, sign, patience_s, self._process):
@@ -138,6 +139,8 @@ class RunningEngine:
         if self._reader is not None:
             self._reader.join(timeout=2.0)
         self._note_path().unlink(missing_ok=True)
+        if interrupts:
+            raise KeyboardInterrupt
 
     def _read(self) -> None:
         assert self._process is not None and self._process.stdout is not None

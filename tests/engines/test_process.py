@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,6 +132,19 @@ def test_stop_leaves_no_child_even_if_it_ignores_signals(
     pids = started.pids()
     assert len(pids) == 2
     started.stop()
+    assert started.pids() == []
+
+
+def test_an_interrupt_during_the_stop_is_heeded_after_it(
+    engine: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.3), (signal.SIGKILL, 5.0))
+    monkeypatch.setattr(process, "STOP_STEPS", patience)
+    started = engine(fake.STUBBORN)
+    started.wait_ready(10.0)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        started.stop()
     assert started.pids() == []
 
 
