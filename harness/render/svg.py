@@ -59,9 +59,8 @@ def standalone(svg: str, values: dict[str, str]) -> str:
     """The picture as a file of its own: CSS variables replaced by the colours of one scheme."""
     for variable, colour in values.items():
         svg = svg.replace(f"var({variable})", colour)
-    return svg.replace("var(--tbt-font)", "sans-serif").replace(
-        "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
-    )
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return svg.replace("var(--tbt-font)", "sans-serif").replace("<svg ", f"<svg {spaces} ", 1)
 
 
 def label(text: str) -> str:

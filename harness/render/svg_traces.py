@@ -231,8 +231,10 @@ def _bar(pane: Any, trace: dict[str, Any], state: State) -> Any:
     given = trace.get("width")
     marker = trace.get("marker", {})
     tints = marker.get("color", theme.REFERENCE)
-    tint = [colour(each)[0] for each in tints] if isinstance(tints, list) else colour(tints)[0]
-    look = {"color": tint, "alpha": trace.get("opacity", 1), "linewidth": 0}
+    tint, alpha = (
+        ([colour(each)[0] for each in tints], 1.0) if isinstance(tints, list) else colour(tints)
+    )
+    look = {"color": tint, "alpha": alpha * trace.get("opacity", 1), "linewidth": 0}
     draw = pane.barh if lying else pane.bar
     size = {("height" if lying else "width"): given if given is not None else width}
     bars = draw(places, lengths, **size, **{("left" if lying else "bottom"): starts}, **look)

@@ -49,6 +49,13 @@ def test_a_file_of_its_own_has_no_variables_left() -> None:
     values = {f"--tbt-{name}": "#123456" for name in ("vllm", "sglang", "reference", "ink", "grid")}
     alone = svg.standalone(svg.draw(dressed(example()), "x"), values)
     assert "var(" not in alone and alone.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    ElementTree.fromstring(alone)  # whole by itself: every namespace that it uses is declared
+
+
+def test_a_see_through_bar_is_see_through_in_the_picture() -> None:
+    made = theme.figure("", "")
+    made.add_bar(x=[1], y=["a"], orientation="h", marker={"color": "rgba(0,114,178,0.35)"})
+    assert "opacity: 0.35" in svg.draw(dressed(made), "x")
 
 
 @pytest.mark.parametrize("mode", ["stack", "group", "overlay"])
