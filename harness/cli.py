@@ -5,6 +5,7 @@ It alone joins the rooms. A fault the user can act on is one line on standard er
 """
 
 import json
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -94,9 +95,13 @@ def site(root: Root = HERE, strict: bool = True) -> None:
 
     from harness.render import manifest, pages
 
-    manifest.verify(root)
-    pages.build_pages(root)
-    build(load_config(str(root / "mkdocs.yml"), strict=strict))
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    with err.status("checking the recordings"):
+        manifest.verify(root)
+    with err.status("rendering the pages"):
+        pages.build_pages(root)
+    with err.status("building site/"):
+        build(load_config(str(root / "mkdocs.yml"), strict=strict))
 
 
 @app.command()
