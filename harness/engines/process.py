@@ -35,7 +35,11 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # straig
 
 
 def die_with_parent() -> None:
-    """For preexec_fn: the kernel kills this process when the thread that started it ends."""
+    """For preexec_fn: the kernel kills this process when the thread that started it ends.
+
+    It also heeds SIGINT again, which a shell makes its background jobs ignore.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
