@@ -16,8 +16,8 @@ from harness.engines.ports import free_port
 
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 
-# float32 and not the weights' own bfloat16: for bfloat16 on a CPU with AMX, vLLM 0.32.0 takes an
-# attention kernel that answered a prompt of 37 tokens wrongly. And float32 is the one type that
+# float32 and not the weights' own bfloat16: vLLM 0.32.0 answered a prompt of 37 tokens wrongly in
+# bfloat16 on a CPU with AMX, and rightly with AMX hidden from it. And float32 is the one type that
 # every CPU computes in hardware.
 CPU_DTYPE = "float32"
 
