@@ -1,33 +1,35 @@
 """Runs one cell against a ready engine and gives back its rows.
 
-The load runs in a process of its own, on the client's core; this process samples telemetry while
-it waits and parses what was received only after the measured phase is over.
+The load runs in processes of its own, on the client's core; this process samples telemetry while
+it waits and parses what was received only after the measured phase is over. Nothing here grows with
+the number of requests but three numbers a request: a cell may have a million.
 """
 
 import json
-import subprocess
-import sys
 import tempfile
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from harness.engines.base import Engine
-from harness.engines.process import die_with_parent
 from harness.errors import HarnessError
-from harness.experiment import Cell, Seeds, Tier
+from harness.experiment import Tier
 from harness.load.clock import Anchor, Clock
+from harness.load.launch import LoadResult
+from harness.load.launch import run as run_load
 from harness.load.parse import ParsedRequest, parse_request
 from harness.load.plan import LoadPlan, PlannedRequest
 from harness.load.spool import read_anchors, read_requests
 from harness.recording.store import record_of
-from harness.recording.verdict import Asked, judge
 from harness.telemetry.sampler import Sampler, Telemetry
-from harness.workload import Prompt
+from harness.worklist import Work, Worklist
 
-PACKAGE_ROOT = Path(__file__).parent.parent
+NO_LIMIT = (1 << 62) - 1  # an open loop ends with its plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,6 @@ class Target:
     """The engine a cell runs against.
 
     alive: whether its process still runs. pids: all of its processes. exit_note: how it ended.
-    fault: a reason against every cell of this run, or None.
     """
 
     engine: Engine
@@ -44,164 +45,199 @@ class Target:
     alive: Callable[[], bool]
     pids: Callable[[], list[int]]
     exit_note: Callable[[], str]
-    fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CellResult:
-    """Rows by table, ready for the recording; each still lacks its ids."""
+    """Rows by table, ready for the recording; each still lacks its ids.
+
+    requests is read once and in order; `cell` is complete only after that.
+    """
 
     cell: dict[str, Any]
-    requests: list[dict[str, Any]]
+    requests: Iterator[dict[str, Any]]
     anchors: list[Anchor]
     telemetry: Telemetry
 
 
-def run_cell(
-    cell: Cell,
-    tier: Tier,
-    seeds: Seeds,
-    target: Target,
-    prompts: Iterator[Prompt],
-    added_tokens: int,
-) -> CellResult:
-    """prompts: endless. added_tokens: what the server adds to each.
+@dataclass(slots=True)
+class _Planned:
+    """What the answers are joined with: by request, from 1."""
+
+    hashes: "array[int]" = field(default_factory=lambda: array("Q"))
+    prompt_tokens: "array[int]" = field(default_factory=lambda: array("l"))
+    output_tokens: "array[int]" = field(default_factory=lambda: array("l"))
+    turns: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+
+    def add(self, work: Work, added_tokens: int) -> int:
+        self.hashes.append(work.prompt.hash)
+        self.prompt_tokens.append(work.prompt.n_tokens + added_tokens)
+        self.output_tokens.append(work.output_tokens)
+        if work.session is not None:
+            self.turns[len(self.hashes)] = (work.session, work.turn)
+        return len(self.hashes)
+
+    def of(self, request_id: int) -> dict[str, Any]:
+        session, turn = self.turns.get(request_id, (None, None))
+        return {
+            "session": session,
+            "turn": turn,
+            "prompt_hash": self.hashes[request_id - 1],
+            "asked_prompt_tokens": self.prompt_tokens[request_id - 1],
+            "asked_output_tokens": self.output_tokens[request_id - 1],
+        }
+
+
+@contextmanager
+def run_cell(worklist: Worklist, target: Target) -> Iterator[CellResult]:
+    """Runs the load and gives its rows for as long as the block lasts.
 
     Raises HarnessError where the engine or the load process died: such a cell is not kept.
     """
-    sweep = cell.sweep
-    measured = sweep.max_requests or sweep.min_requests
-    chosen = list(islice(prompts, sweep.warmup_requests + measured))
+    sweep, tier = worklist.cell.level.sweep, worklist.tier
+    planned = _Planned()
+    closed = sweep.load == "closed"
     with tempfile.TemporaryDirectory(prefix="token-by-token-") as folder:
         plan = LoadPlan(
             url=target.engine.endpoint_url(target.base_url, sweep.endpoint),
-            in_flight=sweep.in_flight,
-            min_requests=sweep.min_requests,
-            min_duration_s=sweep.min_duration_s,
+            in_flight=_connections(worklist),
+            min_requests=worklist.cell.level.min_requests if closed else NO_LIMIT,
+            min_duration_s=sweep.min_duration_s if closed else 0.0,
             timeout_s=tier.request_timeout_s,
             core=tier.client_core,
             spool_path=str(Path(folder) / "spool"),
-            requests=tuple(_planned(cell, seeds, target, chosen)),
         )
-        with Sampler(
-            target.engine.metrics_url(target.base_url), sweep.metrics_hz, target.pids
-        ) as s:
-            client = _run_load(plan, Path(folder) / "plan.json", target)
-        requests, anchors = _parse(Path(plan.spool_path), client)
-    if all(request.error == "connection refused" for request in requests):
-        raise HarnessError(f"{target.base_url}: refuses connections, so nothing was measured")
-    reasons = judge(
-        Asked(cell.prompt_tokens, sweep.output_tokens, sweep.min_requests, added_tokens),
-        [request for request in requests if request.phase == "measured"],
-        client["cpu_frac"],
-        client["minimums_met"],
-        s.telemetry.faults,
-    )
-    if target.fault is not None:
-        reasons.append(target.fault)
-    return CellResult(
-        cell=_cell_row(cell, seeds, client, reasons),
-        requests=[_request_row(request, chosen) for request in requests],
-        anchors=anchors,
-        telemetry=s.telemetry,
-    )
-
-
-def _planned(
-    cell: Cell, seeds: Seeds, target: Target, chosen: list[Prompt]
-) -> Iterator[PlannedRequest]:
-    for number, prompt in enumerate(chosen, start=1):
-        body = target.engine.request_body(
-            endpoint=cell.sweep.endpoint,
-            prompt_ids=prompt.ids,
-            prompt_text=prompt.text,
-            output_tokens=cell.sweep.output_tokens,
-            seed=seeds.sampling,
-            served_name=target.served_name,
+        requests = _requests(worklist, target, planned)
+        metrics_url = target.engine.metrics_url(target.base_url)
+        with Sampler(metrics_url, sweep.metrics_hz, target.pids) as sampler:
+            load = _load(plan, requests, sweep.processes, Path(folder), target)
+        client = load.summary | {"telemetry_faults": sampler.telemetry.faults}
+        client["planned"] = len(planned.hashes) - sweep.warmup_requests
+        yield CellResult(
+            cell=_cell_row(worklist, client),
+            requests=_request_rows(load.spools, planned, client, target),
+            anchors=[anchor for spool in load.spools for anchor in read_anchors(spool)],
+            telemetry=sampler.telemetry,
         )
-        phase = "warmup" if number <= cell.sweep.warmup_requests else "measured"
-        yield PlannedRequest(request_id=number, phase=phase, body=json.dumps(body))
 
 
-def _run_load(plan: LoadPlan, path: Path, target: Target) -> dict[str, Any]:
-    """Starts the load process, waits for it, and returns its summary line."""
-    plan.save(path)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harness.load", str(path)],
-        cwd=PACKAGE_ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=die_with_parent,
-    )
+def _load(
+    plan: LoadPlan,
+    requests: Iterator[PlannedRequest],
+    processes: int,
+    folder: Path,
+    target: Target,
+) -> LoadResult:
     try:
-        while True:
-            try:
-                out, err = process.communicate(timeout=1.0)
-                break
-            except subprocess.TimeoutExpired:
-                if not target.alive():
-                    break
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    if not target.alive():
-        raise HarnessError(f"{target.engine.name}: died while it was loaded, {target.exit_note()}")
-    if process.returncode != 0:
-        raise HarnessError(
-            f"the load process failed (exit {process.returncode}): {err.strip()[-800:]}"
+        return run_load(plan, requests, processes, folder, target.alive)
+    except HarnessError:
+        if target.alive():
+            raise
+        died = f"{target.engine.name}: died while it was loaded, {target.exit_note()}"
+        raise HarnessError(died) from None
+
+
+def _connections(worklist: Worklist) -> int:
+    level = worklist.cell.level
+    return level.in_flight or level.sweep.connections
+
+
+def _requests(worklist: Worklist, target: Target, planned: _Planned) -> Iterator[PlannedRequest]:
+    sweep = worklist.cell.level.sweep
+    for work in worklist:
+        body = target.engine.request_body(
+            endpoint=sweep.endpoint,
+            prompt_ids=work.prompt.ids,
+            prompt_text=work.prompt.text,
+            output_tokens=work.output_tokens,
+            seed=worklist.seeds.sampling,
+            served_name=target.served_name,
+            logprobs=sweep.logprobs,
         )
-    summary: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
-    return summary
+        yield PlannedRequest(
+            request_id=planned.add(work, worklist.added_tokens),
+            phase=work.phase,
+            body=json.dumps(body),
+            due_ns=work.due_ns,
+            session=work.session,
+            think_ns=work.think_ns,
+        )
 
 
-def _parse(spool: Path, client: dict[str, Any]) -> tuple[list[ParsedRequest], list[Anchor]]:
-    """Parses the spool, and adds to `client` what only the parsed streams show."""
-    anchors = read_anchors(spool)
-    clock = Clock(anchors)
-    parsed = [parse_request(raw, clock) for raw in read_requests(spool)]
-    lags_ns = sorted(lag for request in parsed for lag in request.user_lag_ns)
-    client |= {
-        "chunks": sum(len(request.chunk_offset_ns) for request in parsed),
-        "shared_chunks": sum(sum(request.chunk_shared) for request in parsed),
-        "unstamped_reads": sum(request.unstamped_reads for request in parsed),
-        "user_lag_p50_ns": lags_ns[len(lags_ns) // 2] if lags_ns else None,
-        "user_lag_p99_ns": lags_ns[int(len(lags_ns) * 0.99)] if lags_ns else None,
-    }
-    return parsed, anchors
+def _request_rows(
+    spools: tuple[Path, ...], planned: _Planned, client: dict[str, Any], target: Target
+) -> Iterator[dict[str, Any]]:
+    """Parses the spools one request at a time, and adds to `client` what only the streams show."""
+    lags_us: Counter[int] = Counter()
+    seen: Counter[str] = Counter()
+    for process, spool in enumerate(spools):
+        clock = Clock(read_anchors(spool))
+        for raw in read_requests(spool):
+            parsed = parse_request(raw, clock)
+            lags_us.update(lag_ns // 1000 for lag_ns in parsed.user_lag_ns)
+            seen["requests"] += 1
+            seen["refused"] += parsed.error == "connection refused"
+            seen["chunks"] += len(parsed.chunk_shared)
+            seen["shared_chunks"] += sum(parsed.chunk_shared[:-1])  # the last comes with the usage
+            seen["unstamped_reads"] += parsed.unstamped_reads
+            yield _row(parsed) | planned.of(parsed.request_id) | {"process": process}
+    if seen["refused"] == seen["requests"]:
+        raise HarnessError(f"{target.base_url}: refuses connections, so nothing was measured")
+    client |= {key: seen[key] for key in ("chunks", "shared_chunks", "unstamped_reads")}
+    for name, share in (("p50", 0.5), ("p99", 0.99)):
+        client[f"user_lag_{name}_ns"] = _quantile_us(lags_us, share)
 
 
-def _cell_row(
-    cell: Cell, seeds: Seeds, client: dict[str, Any], reasons: list[str]
-) -> dict[str, Any]:
-    sweep = cell.sweep
+def _row(parsed: ParsedRequest) -> dict[str, Any]:
+    row = record_of(parsed)
+    for health in ("user_lag_ns", "unstamped_reads"):  # summed up in the cell's client
+        del row[health]
+    offsets_us = [round(offset_ns / 1000) for offset_ns in row.pop("chunk_offset_ns")]
+    # A read that the wall clock of another core stamped earlier is no gap below zero.
+    row["chunk_gap_us"] = [max(then - before, 0) for before, then in pairwise(offsets_us)]
+    return row
+
+
+def _quantile_us(counted: Counter[int], share: float) -> int | None:
+    """Nearest-rank quantile of microseconds in buckets, in ns; None where there are none."""
+    wanted, passed = share * counted.total(), 0
+    for value_us in sorted(counted):
+        passed += counted[value_us]
+        if passed >= wanted:
+            return value_us * 1000
+    return None
+
+
+def _cell_row(worklist: Worklist, client: dict[str, Any]) -> dict[str, Any]:
+    cell, level, sweep = worklist.cell, worklist.cell.level, worklist.cell.level.sweep
     return {
-        "engine": cell.engine,
+        "variant": cell.variant,
+        "engine": worklist.tier.variant(cell.variant).engine,
         "sweep": sweep.name,
         "repeat": cell.repeat,
         "position": cell.position,
         "endpoint": sweep.endpoint,
-        "prompt_tokens": cell.prompt_tokens,
+        "prompt_tokens": level.prompt_tokens,
         "output_tokens": sweep.output_tokens,
-        "in_flight": sweep.in_flight,
-        "min_requests": sweep.min_requests,
+        "added_tokens": worklist.added_tokens,
+        "load": sweep.load,
+        "in_flight": level.in_flight,
+        "rate_per_s": worklist.rate_per_s,
+        "burstiness": sweep.burstiness if sweep.load == "gamma" else None,
+        "capacity_frac": level.capacity_frac,
+        "connections": _connections(worklist),
+        "processes": sweep.processes,
+        "cold": sweep.cold,
+        "min_requests": level.min_requests,
         "min_duration_s": sweep.min_duration_s,
         "warmup_requests": sweep.warmup_requests,
-        "seed_prompts": seeds.prompts,
-        "seed_arrivals": seeds.arrivals,
-        "seed_sampling": seeds.sampling,
+        "seed_prompts": worklist.seeds.prompts,
+        "seed_arrivals": worklist.seeds.arrivals,
+        "seed_sampling": worklist.seeds.sampling,
         "started_ns": client.pop("started_ns"),
         "measured_ns": client.pop("measured_ns"),
         "ended_ns": client.pop("ended_ns"),
-        "verdict": "INVALID" if reasons else "VALID",
-        "reasons": reasons,
+        "verdict": "INVALID",  # until it is judged, in the same transaction
+        "reasons": [],
         "client": client,
     }
-
-
-def _request_row(parsed: ParsedRequest, chosen: list[Prompt]) -> dict[str, Any]:
-    row = record_of(parsed) | {"prompt_sha256": chosen[parsed.request_id - 1].sha256}
-    for health in ("user_lag_ns", "unstamped_reads"):  # summed up in the cell's client
-        del row[health]
-    return row

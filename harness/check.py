@@ -5,13 +5,15 @@ from pathlib import Path
 
 from harness import experiment
 from harness.errors import HarnessError
+from harness.recording import verdict
+from harness.recording.migrate import migrate
 from harness.recording.store import apply_views, connect, views_are_stale
 from harness.render import manifest, prose_numbers
 
 DATA_LIMIT_BYTES = 80e6  # the recordings are part of the repository
 
 
-def run(root: Path, refresh_views: bool) -> Iterator[str]:
+def run(root: Path, refresh_views: bool, rejudge: bool = False) -> Iterator[str]:
     """Yields a line for each thing checked; raises HarnessError at the first that fails."""
     for path in sorted((root / "episodes").glob("*/experiment.toml")):
         experiment.load(path)
@@ -23,6 +25,9 @@ def run(root: Path, refresh_views: bool) -> Iterator[str]:
     if refresh_views:
         for path in recordings:
             _refresh(root, path)
+    if rejudge:
+        for path in recordings:
+            yield from _rejudge(root, path)
     for path in recordings:
         with connect(path) as con:
             if views_are_stale(con):
@@ -39,10 +44,23 @@ def run(root: Path, refresh_views: bool) -> Iterator[str]:
 
 
 def _refresh(root: Path, path: Path) -> None:
-    """Rewrites the views of one recording where they lag behind; its rows stay as they are."""
+    """Brings one recording to this schema and these views; what was recorded stays as it was."""
+    migrated = migrate(path)
     with connect(path, read_only=False) as con:
-        if not views_are_stale(con):
+        if not migrated and not views_are_stale(con):
             return
         apply_views(con)
         con.execute("CHECKPOINT")
     manifest.update(root, path)
+
+
+def _rejudge(root: Path, path: Path) -> Iterator[str]:
+    """Judges the cells of one recording anew, by today's checks on the rows that it has."""
+    with connect(path, read_only=False) as con:
+        before = dict(con.execute("SELECT cell_id, reasons FROM cell ORDER BY 1").fetchall())
+        after = {cell_id: verdict.pronounce(con, cell_id) for cell_id in before}
+        con.execute("CHECKPOINT")
+    manifest.update(root, path)
+    for cell_id, reasons in after.items():
+        if reasons != before[cell_id]:
+            yield f"{path.relative_to(root)}: cell {cell_id}: {'; '.join(reasons) or 'VALID'}"

@@ -109,12 +109,15 @@ def check(
     refresh_views: Annotated[
         bool, typer.Option(help="Rewrite the views of recordings that lag behind views.sql.")
     ] = False,
+    rejudge: Annotated[
+        bool, typer.Option(help="Judge every cell of every recording anew, by its rows.")
+    ] = False,
     root: Root = HERE,
 ) -> None:
     """Check declarations, recordings, their manifest, and the prose for typed figures."""
     from harness.check import run
 
-    for line in run(root.resolve(), refresh_views):
+    for line in run(root.resolve(), refresh_views, rejudge):
         print(line)
 
 

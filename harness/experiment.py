@@ -4,16 +4,20 @@ Every error names the file and the key, so that a typo never becomes a silently 
 """
 
 import hashlib
-import random
 import tomllib
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from harness.errors import HarnessError
 
 TIERS = ("cpu", "gpu")
 ENDPOINTS = ("completions", "chat")
+LOADS = ("closed", "constant", "poisson", "gamma", "stages", "trace")
+ABOVE_ZERO = (
+    *("prompt_tokens", "output_tokens", "in_flight", "rate_per_s", "capacity_frac", "min_requests"),
+    *("burstiness", "time_scale", "trace_block_tokens", "metrics_hz", "turns", "processes"),
+)
 T = TypeVar("T")
 
 
@@ -37,35 +41,87 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Cells that differ in prompt length alone.
+    """Cells that differ in load level and prompt length alone.
 
-    prompt_tokens: the lengths. output_tokens: fixed output length. in_flight: closed-loop slots.
-    A cell ends when min_requests are done and min_duration_s has passed. warmup_requests come
-    before and are excluded. max_requests: prompts prepared, needed where a duration is asked for.
-    metrics_hz: how often /metrics is read.
+    prompt_tokens: the lengths. output_tokens: fixed output length. A cell ends when min_requests
+    are done and min_duration_s has passed. warmup_requests come before and are excluded.
+    max_requests: prompts prepared, needed where a closed loop has a duration. metrics_hz: how often
+    /metrics is read. engines: some of the tier's, empty for all. repeats: in the first so many
+    alone, 0 for all. cold: every prompt is new to the engine. same_prompts: all levels that say so
+    send the same prompts, in every repeat. logprobs: how many likeliest tokens to ask for.
+    processes: load processes that share the requests.
+
+    load: how requests arrive.
+    - "closed": in_flight, the numbers of slots.
+    - "constant", "poisson", "gamma": rate_per_s, or capacity_frac, a share of the highest rate that
+      the closed-loop sweep capacity_of reached in the first repeat. burstiness: gamma's shape.
+    - "stages": stages, pairs of rate_per_s and seconds; ramp: from one rate to the next in a line.
+    - "trace": a file beside the declaration, stretched by time_scale; a block of its hash_ids is
+      trace_block_tokens long. max_requests: how much of it. The lengths above are its warm-up's.
+    connections: the most in flight in an open loop.
+
+    turns: more than one makes each request the first of a session. After think_s from the end of an
+    answer comes the prompt before, an answer of output_tokens and turn_tokens more.
     """
 
     name: str
     endpoint: str
     prompt_tokens: tuple[int, ...]
     output_tokens: int
-    in_flight: int
     warmup_requests: int
     min_requests: int
+    load: str = "closed"
+    in_flight: tuple[int, ...] = ()
+    rate_per_s: tuple[float, ...] = ()
+    capacity_frac: tuple[float, ...] = ()
+    capacity_of: str = ""
+    burstiness: float = 1.0
+    stages: tuple[tuple[float, float], ...] = ()
+    ramp: bool = False
+    trace: str = ""
+    time_scale: float = 1.0
+    trace_block_tokens: int = 512
+    connections: int = 0
+    turns: int = 1
+    think_s: float = 0.0
+    turn_tokens: int = 0
+    rounds: int = 0
     min_duration_s: float = 0.0
     max_requests: int = 0
     metrics_hz: float = 2.0
+    engines: tuple[str, ...] = ()
+    repeats: int = 0
+    cold: bool = True
+    same_prompts: bool = False
+    logprobs: int = 0
+    processes: int = 1
+
+    def longest_tokens(self) -> int:
+        """Prompt and answer of the longest request; a trace's own are not known here."""
+        later = (self.turns - 1) * (self.output_tokens + self.turn_tokens)
+        return max(self.prompt_tokens) + later + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One configuration of an engine. dtype: the type to compute in, empty for the tier's own."""
+
+    engine: str
+    flags: tuple[str, ...] = ()
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     """What one machine tier runs.
 
-    model: a name that harness.engines.models knows, a hub id or a path. engine_cores: cores the
-    engine's processes are pinned to, empty for no pinning. usd_per_hour: the declared price of
-    price_unit ("core" or "gpu"), an input of the cost figures and not a measurement.
-    flags: extra command-line flags by engine. probe: a question and a word that the greedy answer
-    must hold; an engine whose answer lacks it computes something else than the model, however fast.
+    model: a name that harness.engines.models knows, a hub id or a path. engines: what is compared,
+    each the name of an engine or of a variant. engine_cores: cores the engine's processes are
+    pinned to, empty for no pinning. usd_per_hour: the declared price of price_unit ("core" or
+    "gpu"), an input of the cost figures and not a measurement. flags: extra command-line flags by
+    engine. variants: configurations under names of their own. probe: a question and a word that
+    the greedy answer must hold; an engine whose answer lacks it computes something else than the
+    model, however fast.
     """
 
     name: str
@@ -80,18 +136,12 @@ class Tier:
     request_timeout_s: float
     sweeps: tuple[Sweep, ...]
     flags: dict[str, tuple[str, ...]]
+    variants: dict[str, Variant]
     probe: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One load level of one engine in one repeat, and its place in the declared order (from 1)."""
-
-    position: int
-    repeat: int
-    engine: str
-    sweep: Sweep
-    prompt_tokens: int
+    def variant(self, name: str) -> Variant:
+        """The configuration of that name; an engine's own name means its plain one."""
+        return self.variants.get(name) or Variant(name, self.flags.get(name, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +194,6 @@ def load(path: Path) -> Experiment:
     )
 
 
-def cells(experiment: Experiment, tier: Tier, engines: tuple[str, ...]) -> list[Cell]:
-    """Every cell in the order in which it is recorded.
-
-    Engines take turns within a repeat, and each repeat begins with the next engine, so that drift
-    of a shared machine falls on all of them alike. The cells of one engine are shuffled (seed:
-    arrivals and repeat, the same for every engine), so that drift is not mistaken for length.
-    """
-    planned: list[Cell] = []
-    for repeat in range(1, tier.repeats + 1):
-        levels = [(sweep, tokens) for sweep in tier.sweeps for tokens in sweep.prompt_tokens]
-        random.Random(f"{experiment.seeds.arrivals}:{repeat}").shuffle(levels)
-        turn = (repeat - 1) % len(engines)
-        for engine in engines[turn:] + engines[:turn]:
-            for sweep, tokens in levels:
-                planned.append(Cell(len(planned) + 1, repeat, engine, sweep, tokens))
-    return planned
-
-
 def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     where = f"tier.{name}"
     if name not in TIERS:
@@ -175,49 +207,88 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
         engine: _typed(path, f"{where}.flags.{engine}", values, tuple[str, ...])
         for engine, values in _table(path, f"{where}.flags", raw.get("flags", {})).items()
     }
-    given = {key: value for key, value in raw.items() if key not in ("sweep", "flags")}
-    tier = _build(Tier, path, where, given | {"name": name, "sweeps": sweeps, "flags": flags})
-    _require(path, f"{where}.sweep", bool(sweeps), "at least one [[sweep]] is needed")
+    variants = {
+        variant: _build(Variant, path, f"{where}.variant.{variant}", _table(path, variant, table))
+        for variant, table in _table(path, f"{where}.variant", raw.get("variant", {})).items()
+    }
+    given = {key: value for key, value in raw.items() if key not in ("sweep", "flags", "variant")}
+    parts = {"name": name, "sweeps": sweeps, "flags": flags, "variants": variants}
+    tier = _build(Tier, path, where, given | parts)
+    _check_tier(path, where, tier)
+    for i, sweep in enumerate(sweeps):
+        _check_sweep(path, f"{where}.sweep[{i}]", sweep, tier)
+    return tier
+
+
+def _check_tier(path: Path, where: str, tier: Tier) -> None:
+    _require(path, f"{where}.sweep", bool(tier.sweeps), "at least one [[sweep]] is needed")
     _require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
     _require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
     _require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
-    unknown = set(flags) - set(tier.engines)
-    _require(path, f"{where}.flags", not unknown, f"no engine {', '.join(sorted(unknown))} here")
+    for key, named in (("flags", tier.flags), ("variant", tier.variants)):
+        unknown = ", ".join(sorted(set(named) - set(tier.engines)))
+        _require(path, f"{where}.{key}", not unknown, f"no engine {unknown} here")
     _require(path, f"{where}.request_timeout_s", tier.request_timeout_s > 0, "must be above 0")
     apart = tier.client_core not in tier.engine_cores
     _require(path, f"{where}.client_core", apart, "is one of engine_cores")
     _require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
-    names = [sweep.name for sweep in sweeps]
+    names = [sweep.name for sweep in tier.sweeps]
     _require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
-    for sweep in sweeps:
-        longest = max(sweep.prompt_tokens) + sweep.output_tokens
-        _require(
-            path,
-            f"{where}.max_model_tokens",
-            longest <= tier.max_model_tokens,
-            f"sweep {sweep.name!r} needs {longest} tokens",
-        )
-    return tier
 
 
 def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
     sweep = _build(Sweep, path, where, raw)
     _require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
+    _require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
     _require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
     once = len(set(sweep.prompt_tokens)) == len(sweep.prompt_tokens)
     _require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
-    for key in ("output_tokens", "in_flight", "min_requests", "metrics_hz"):
-        _require(path, f"{where}.{key}", getattr(sweep, key) > 0, "must be above 0")
-    _require(path, f"{where}.prompt_tokens", min(sweep.prompt_tokens) > 0, "must be above 0")
+    for key in ABOVE_ZERO:
+        value = getattr(sweep, key)
+        lowest = min(value, default=1) if isinstance(value, tuple) else value
+        _require(path, f"{where}.{key}", lowest > 0, "must be above 0")
+    for key in (
+        "warmup_requests",
+        "min_duration_s",
+        "think_s",
+        "turn_tokens",
+        "logprobs",
+        "repeats",
+    ):
+        _require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
+    return sweep
+
+
+def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
+    """What a sweep needs for its kind of load, and of the tier around it."""
+    needed = {"closed": "in_flight", "stages": "stages", "trace": "trace"}.get(sweep.load)
+    levels = [key for key in ("rate_per_s", "capacity_frac") if getattr(sweep, key)]
+    if needed:
+        _require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
+    else:
+        _require(path, where, len(levels) == 1, "needs rate_per_s or capacity_frac, and one alone")
+    if sweep.load != "closed":
+        _require(path, f"{where}.in_flight", not sweep.in_flight, "is of a closed loop alone")
+        _require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
+    if sweep.capacity_frac:
+        closed = [s.name for s in tier.sweeps if s.load == "closed"]
+        _require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
+    for rate, duration_s in sweep.stages:
+        good = rate >= 0 and duration_s > 0
+        _require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
     _require(
         path,
         f"{where}.max_requests",
-        sweep.min_duration_s == 0 or sweep.max_requests >= sweep.min_requests,
+        sweep.load != "closed"
+        or not sweep.min_duration_s
+        or sweep.max_requests >= sweep.min_requests,
         "needed with min_duration_s, and at least min_requests",
     )
-    for key in ("warmup_requests", "min_duration_s"):
-        _require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
-    return sweep
+    unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
+    _require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
+    longest = sweep.longest_tokens()
+    fits = longest <= tier.max_model_tokens
+    _require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
 
 
 def _require(path: Path, key: str, holds: bool, message: str) -> None:
@@ -250,13 +321,26 @@ def _build(kind: type[T], path: Path, where: str, raw: dict[str, Any]) -> T:
 
 
 def _typed(path: Path, key: str, value: Any, hint: Any) -> Any:
-    if hint in (tuple[int, ...], tuple[str, ...]):
-        inner = int if hint == tuple[int, ...] else str
-        if not isinstance(value, list) or any(type(item) is not inner for item in value):
-            raise HarnessError(f"{path}: {key} must be a list of {inner.__name__}")
-        return tuple(value)
+    """The value as its field wants it; a list field of numbers takes one number too."""
+    if isinstance(value, tuple):  # built already: TOML has no tuples
+        return value
+    if get_origin(hint) is tuple:
+        (inner, *_) = get_args(hint)
+        items = [value] if inner in (int, float) and type(value) in (int, float) else value
+        if not isinstance(items, list):
+            raise HarnessError(f"{path}: {key} must be a list, not {value!r}")
+        if get_origin(inner) is tuple:
+            return tuple(_pair(path, key, item) for item in items)
+        return tuple(_typed(path, f"{key}: every item", item, inner) for item in items)
     if hint is float and type(value) is int:
         return float(value)
-    if hint in (int, float, str) and type(value) is not hint:
+    if hint in (int, float, str, bool) and type(value) is not hint:
         raise HarnessError(f"{path}: {key} must be {hint.__name__}, not {value!r}")
     return value
+
+
+def _pair(path: Path, key: str, value: Any) -> tuple[float, float]:
+    pair = _typed(path, key, value, tuple[float, ...])
+    if len(pair) != 2:
+        raise HarnessError(f"{path}: {key} must hold pairs, not {value!r}")
+    return pair

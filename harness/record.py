@@ -8,7 +8,7 @@ import hashlib
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -19,15 +19,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from harness import __version__
-from harness.cell import CellResult, Target, run_cell
+from harness.cell import Target, run_cell
 from harness.engines import environments, external, models
 from harness.engines import get as get_engine
 from harness.errors import HarnessError
-from harness.experiment import Cell, Experiment, Tier, cells, find, load
+from harness.experiment import Experiment, Tier, find, load
+from harness.load.ceiling import newest_calibration
 from harness.recording.store import Recording, sha256
+from harness.schedule import Cell, cells
 from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
 from harness.telemetry import machine
-from harness.workload import Prompt, prompts, word_ids
+from harness.workload import word_ids
+from harness.worklist import Worklist
 
 
 def record(
@@ -113,7 +116,7 @@ def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> models.Mode
     """Everything that a recording needs, before anything is begun."""
     if asked.url:
         return models.external_model(asked.url, asked.model or external.first_model(asked.url))
-    for name in engines:
+    for name in dict.fromkeys(tier.variant(variant).engine for variant in engines):
         environments.ensure(get_engine(name), tier.name, asked.root)
     return models.ensure_model(asked.model or tier.model, asked.root)
 
@@ -184,6 +187,7 @@ def _begin(
     """Writes the session's rows."""
     session_id = recording.next_id("session", "session_id")
     lock = asked.root / "requirements.lock"
+    calibration = newest_calibration(asked.root, machine.describe())
     with recording.transaction():
         recording.insert(
             "session",
@@ -196,6 +200,7 @@ def _begin(
                     "harness_version": __version__,
                     "harness_commit": _commit(asked.root),
                     "lock_sha256": sha256(lock) if lock.exists() else None,
+                    "calibration": calibration,
                     "machine": machine.describe()
                     | {"engine_cores": list(tier.engine_cores), "client_core": tier.client_core},
                 }
@@ -209,7 +214,18 @@ def _begin(
         # It runs on between our starts, so the same prompts would find its cache warm.
         salt = f"{seeds.prompts}:{recording.header()['recording_id']}:{session_id}"
         seeds = replace(seeds, prompts=int(hashlib.sha256(salt.encode()).hexdigest()[:15], 16))
-    return Session(asked, experiment, tier, seeds, recording, session_id, model, LogBuffer(), words)
+    return Session(
+        asked,
+        experiment,
+        tier,
+        seeds,
+        recording,
+        session_id,
+        model,
+        LogBuffer(),
+        words,
+        calibration,
+    )
 
 
 def _model_row(model: models.Model) -> dict[str, Any]:
@@ -226,52 +242,62 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("", total=total, completed=total - len(missing))
-        for (repeat, name), group in groupby(missing, key=lambda cell: (cell.repeat, cell.engine)):
+        for (repeat, name), group in groupby(missing, key=lambda cell: (cell.repeat, cell.variant)):
             progress.update(task, description=f"repeat {repeat} · {name} · starting")
             with engine_run(session, name) as (run_id, target):
                 for cell in group:
-                    progress.update(
-                        task,
-                        description=f"repeat {repeat} · {name} · {cell.sweep.name} "
-                        f"{cell.prompt_tokens} tokens",
-                    )
-                    made, added = _prompts(session, target, cell)
-                    result = run_cell(cell, session.tier, session.seeds, target, made, added)
-                    commit_cell(session, run_id, result)
+                    what = f"{name} {cell.level}, repeat {repeat}"
+                    progress.update(task, description=what)
+                    with run_cell(_worklist(session, target, cell), target) as result:
+                        reasons = commit_cell(session, run_id, result)
                     progress.advance(task)
                     if not console.is_terminal:  # no bar is drawn: a line a cell instead
-                        console.print(_line(cell, total, result), soft_wrap=True, markup=False)
+                        verdict = "; ".join(["INVALID", *reasons]) if reasons else "VALID"
+                        line = f"cell {cell.position} of {total}: {what}: {verdict}"
+                        console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _line(cell: Cell, total: int, result: CellResult) -> str:
-    verdict = "; ".join([result.cell["verdict"], *result.cell["reasons"]])
-    return (
-        f"cell {cell.position} of {total}: {cell.engine} {cell.sweep.name} "
-        f"{cell.prompt_tokens} tokens, repeat {cell.repeat}: {verdict}"
-    )
-
-
-def _prompts(session: Session, target: Target, cell: Cell) -> tuple[Iterator[Prompt], int]:
-    """The cell's prompts, and the tokens that the server adds: each gets as many words fewer."""
-    levels = [(s.name, n) for s in session.tier.sweeps for n in s.prompt_tokens]
-    added = 0
-    if session.words is None or cell.sweep.endpoint == "chat":
+def _worklist(session: Session, target: Target, cell: Cell) -> Worklist:
+    """The cell's requests. Raises HarnessError where the level can't be reached."""
+    level, added = cell.level, 0
+    if session.words is None or level.sweep.endpoint == "chat":
         added = external.added_tokens(
-            target.engine, target.base_url, target.served_name, cell.sweep.endpoint
+            target.engine, target.base_url, target.served_name, level.sweep.endpoint
         )
-    if cell.prompt_tokens <= added:
+    if level.prompt_tokens <= added:
         raise HarnessError(
             f"{target.engine.name}: adds {added} tokens to every prompt at "
-            f"{cell.sweep.endpoint}, so a prompt of {cell.prompt_tokens} can't be sent"
+            f"{level.sweep.endpoint}, so a prompt of {level.prompt_tokens} can't be sent"
         )
-    made = prompts(
-        seed=session.seeds.prompts,
-        repeat=cell.repeat,
-        level=levels.index((cell.sweep.name, cell.prompt_tokens)),
-        n_tokens=cell.prompt_tokens - added,
-        ids=session.words,
+    return Worklist(
+        cell=cell,
+        tier=session.tier,
+        seeds=session.seeds,
+        rate_per_s=level.rate_per_s or _share_of_capacity(session.recording, cell),
+        added_tokens=added,
+        words=session.words,
+        folder=session.experiment.path.parent,
     )
-    return made, added
+
+
+def _share_of_capacity(recording: Recording, cell: Cell) -> float | None:
+    """Requests a second: the declared share of the highest rate that this variant reached in the
+    closed loops of the first repeat, the same in every repeat."""
+    level = cell.level
+    if level.capacity_frac is None:
+        return None
+    ((capacity,),) = recording.con.execute(
+        "SELECT max(requests_per_s) FROM outcome "
+        "WHERE variant = ? AND sweep = ? AND repeat = 1 AND verdict = 'VALID'",
+        [cell.variant, level.sweep.capacity_of],
+    ).fetchall()
+    if not capacity:
+        raise HarnessError(
+            f"{recording.path}: {cell.variant} has no VALID cell of sweep "
+            f"{level.sweep.capacity_of!r} in repeat 1, so the capacity that sweep "
+            f"{level.sweep.name!r} takes a share of is unknown. Remove the file and record it anew"
+        )
+    return float(level.capacity_frac * capacity)
 
 
 def _commit(root: Path) -> str | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ from harness.engines.process import RunningEngine
 from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Seeds, Tier
+from harness.load.ceiling import ceiling_share
+from harness.recording import verdict
 from harness.recording.store import Recording, record_of, sha256
 
 # Variables of the shell that change what an engine does: they reach it, so they are recorded.
 SHAPING = ("VLLM_", "SGLANG_", "CUDA_", "NCCL_", "OMP_", "MKL_", "HF_", "TORCH", "PYTORCH_")
+
+BATCH_ROWS = 5_000  # of requests in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Session:
     model: models.Model
     log: "LogBuffer"
     words: dict[str, int] | None
+    calibration: dict[str, Any] | None
 
 
 class LogBuffer:
@@ -78,22 +84,23 @@ class LogBuffer:
 
 @contextmanager
 def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
-    """Starts an engine, records its run, and stops it, whatever happens in between."""
-    engine, asked, tier = get_engine(name), session.asked, session.tier
+    """Starts a variant, records its run, and stops it, whatever happens in between."""
+    asked, tier = session.asked, session.tier
+    variant = tier.variant(name)
+    engine = get_engine(variant.engine)
     recording, log, model = session.recording, session.log, session.model
     if asked.url:
-        run_id = _begin_run(session, engine, [], {}, (), external.version(asked.url))
+        run_id = _begin_run(session, engine, name, [], {}, (), external.version(asked.url))
         yield (
             run_id,
             Target(engine, asked.url, model.served_name, lambda: True, lambda: [], lambda: ""),
         )
         recording.update_run(run_id, stopped_ns=time.monotonic_ns())
         return
-    flags = tier.flags.get(name, ())
-    if redact(list(flags)) != list(flags):
+    if redact(list(variant.flags)) != list(variant.flags):
         raise HarnessError(
-            f"{session.experiment.path}: tier.{tier.name}.flags.{name} holds a secret, and the "
-            "declaration becomes part of the recording: pass it in the environment"
+            f"{session.experiment.path}: the flags of {name} in tier.{tier.name} hold a secret, "
+            "and the declaration becomes part of the recording: pass it in the environment"
         )
     launch = engine.launch(
         model_dir=model.path,
@@ -101,8 +108,9 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         port=asked.port,
         tier=tier.name,
         max_model_tokens=tier.max_model_tokens,
-        flags=flags,
+        flags=variant.flags,
         root=asked.root,
+        dtype=variant.dtype or None,
     )
     log.kv_pool_tokens = None
     running = RunningEngine(
@@ -114,7 +122,7 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
     )
     env = {k: v for k, v in os.environ.items() if k.startswith(SHAPING)} | dict(launch.env)
     argv = redact(list(launch.argv))
-    run_id = _begin_run(session, engine, argv, redact_env(env), tier.engine_cores, None)
+    run_id = _begin_run(session, engine, name, argv, redact_env(env), tier.engine_cores, None)
     note = None
     try:
         running.start()
@@ -125,7 +133,7 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
             version=engine.version(launch, running.base_url),
             kv_pool_tokens=log.kv_pool_tokens,
         )
-        fault = _probe(session, engine, running.base_url, run_id)
+        _probe(session, engine, running.base_url, run_id)
         yield (
             run_id,
             Target(
@@ -135,7 +143,6 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
                 running.alive,
                 running.pids,
                 running.exit_note,
-                fault,
             ),
         )
     except HarnessError as error:
@@ -150,19 +157,20 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
                 recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
 
 
-def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> str | None:
-    """Asks the declared question and records the answer; a reason where it is not the right one."""
+def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> None:
+    """Asks the declared question and records the answer, and a fault where it is a wrong one."""
     if not session.tier.probe:
-        return None
+        return
     question, word = session.tier.probe
     said = external.answer(engine, base_url, session.model.served_name, question)
-    session.recording.update_run(run_id, probe_answer=said)
-    return None if word in said else f"wrong_answer: asked {question!r}, answered {said!r}"
+    fault = None if word in said else f"wrong_answer: asked {question!r}, answered {said!r}"
+    session.recording.update_run(run_id, probe_answer=said, fault=fault)
 
 
 def _begin_run(
     session: Session,
     engine: Engine,
+    variant: str,
     argv: list[str],
     env: dict[str, str],
     cores: tuple[int, ...],
@@ -178,6 +186,7 @@ def _begin_run(
                     "run_id": run_id,
                     "session_id": session.session_id,
                     "engine": engine.name,
+                    "variant": variant,
                     "version": version,
                     "model_id": session.model.served_name,
                     "argv": argv,
@@ -191,14 +200,18 @@ def _begin_run(
     return run_id
 
 
-def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
+def commit_cell(session: Session, run_id: int, result: CellResult) -> list[str]:
+    """Writes a cell, judges it by what was written, and returns the reasons against it."""
     recording, telemetry = session.recording, result.telemetry
     cell_id = recording.next_id("cell", "cell_id")
     ids = {"cell_id": cell_id}
     both = ids | {"run_id": run_id}
     with session.log.drained(run_id) as lines, recording.transaction():
+        for rows in _batches(result.requests):
+            recording.insert("request", [row | ids for row in rows])
+        client = result.cell["client"]
+        client["ceiling_frac"] = _ceiling_frac(session, result.cell)
         recording.insert("cell", [result.cell | both | {"session_id": session.session_id}])
-        recording.insert("request", [row | ids for row in result.requests])
         recording.insert("clock_anchor", [record_of(anchor) | ids for anchor in result.anchors])
         recording.insert(
             "engine_metric",
@@ -213,3 +226,19 @@ def commit_cell(session: Session, run_id: int, result: CellResult) -> None:
         recording.insert("host_sample", [record_of(sample) | ids for sample in telemetry.hosts])
         recording.insert("gpu_sample", [record_of(sample) | ids for sample in telemetry.gpus])
         recording.insert("log_line", lines)
+        return verdict.pronounce(recording.con, cell_id)
+
+
+def _ceiling_frac(session: Session, cell: dict[str, Any]) -> float | None:
+    """Share of the client's calibrated ceiling that the cell used; None where not calibrated."""
+    if session.calibration is None:
+        return None
+    seconds = (cell["ended_ns"] - cell["measured_ns"]) / 1e9
+    chunks_per_s = cell["client"]["chunks"] / seconds
+    requests_per_s = cell["client"]["requests"] / seconds
+    return ceiling_share(session.calibration, cell["processes"], chunks_per_s, requests_per_s)
+
+
+def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    while batch := list(islice(rows, BATCH_ROWS)):
+        yield batch

@@ -27,12 +27,14 @@ WORDS_PATH = Path(__file__).parent / "words.txt"
 class Prompt:
     """ids is None where the tokenizer of the server is unknown: then only the text is sent.
 
-    sha256 is that of the text, and the key by which requests are paired across engines.
+    n_tokens: its length before what the server adds. hash: the first 64 bits of the SHA-256 of the
+    text, the key by which requests are paired across engines.
     """
 
     text: str
     ids: tuple[int, ...] | None
-    sha256: str
+    n_tokens: int
+    hash: int
 
 
 @cache
@@ -73,7 +75,46 @@ def prompts(
     # 50 first words a level: more requests than that share a first token, never a block of them.
     first = (order[(level * 50 + i) % len(order)] for i in range(1 << 62))
     for word in first:
-        chosen = [word, *rng.choices(vocabulary, k=n_tokens - 1)]
-        text = "".join(f" {w}" for w in chosen)
-        token_ids = tuple(ids[w] for w in chosen) if ids is not None else None
-        yield Prompt(text, token_ids, hashlib.sha256(text.encode()).hexdigest())
+        yield _prompt([word, *rng.choices(vocabulary, k=n_tokens - 1)], ids)
+
+
+def conversation(
+    first: Prompt, turns: int, answer_tokens: int, turn_tokens: int, ids: dict[str, int] | None
+) -> Iterator[Prompt]:
+    """The prompts of one session: each is the one before it, an answer and a new question.
+
+    The answer is words of ours and not what the engine said, so that every engine gets the same
+    prompts of the same length, whatever it answers.
+    """
+    rng, chosen, prompt = random.Random(first.hash), first.text.split(), first
+    yield prompt
+    for _ in range(turns - 1):
+        chosen += rng.choices(words(), k=answer_tokens + turn_tokens)
+        yield _prompt(chosen, ids)
+
+
+def of_blocks(
+    seed: int,
+    blocks: tuple[int, ...],
+    block_tokens: int,
+    n_tokens: int,
+    unique: int,
+    ids: dict[str, int] | None,
+) -> Prompt:
+    """A prompt of a trace: equal block ids give equal words, so prefixes are shared as recorded.
+
+    The last block is cut to n_tokens; what the blocks do not cover is filled from `unique`.
+    """
+    chosen: list[str] = []
+    for block in blocks:
+        chosen += random.Random(f"{seed}:block:{block}").choices(words(), k=block_tokens)
+    lacking = max(n_tokens - len(chosen), 0)
+    chosen += random.Random(f"{seed}:rest:{unique}").choices(words(), k=lacking)
+    return _prompt(chosen[:n_tokens], ids)
+
+
+def _prompt(chosen: list[str], ids: dict[str, int] | None) -> Prompt:
+    text = "".join(f" {word}" for word in chosen)
+    token_ids = tuple(ids[word] for word in chosen) if ids is not None else None
+    digest = hashlib.sha256(text.encode()).digest()
+    return Prompt(text, token_ids, len(chosen), int.from_bytes(digest[:8], "big"))

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.load.clock import Clock
 from harness.load.parse import ParsedRequest, parse_request
-from harness.load.plan import LoadPlan, PlannedRequest
+from harness.load.plan import LoadPlan, PlannedRequest, save_plan
 from harness.load.spool import RawRequest, read_anchors, read_requests
 
 
@@ -62,10 +62,10 @@ def run_load(
     folder: Path, url: str, bodies: list[str], warmup: int = 0, **changes: Any
 ) -> tuple[subprocess.CompletedProcess[str], LoadPlan]:
     """Runs the load process over the bodies, the first `warmup` of them as warm-up."""
-    requests = tuple(
+    requests = changes.pop("requests", None) or [
         PlannedRequest(number, "warmup" if number <= warmup else "measured", body)
         for number, body in enumerate(bodies, start=1)
-    )
+    ]
     settings: dict[str, Any] = {
         "url": url,
         "in_flight": 2,
@@ -74,11 +74,10 @@ def run_load(
         "timeout_s": 5.0,
         "core": None,
         "spool_path": str(folder / "spool"),
-        "requests": requests,
     }
     plan = LoadPlan(**{**settings, **changes})
-    plan.save(folder / "plan.json")
-    argv = [sys.executable, "-m", "harness.load", str(folder / "plan.json")]
+    save_plan(folder / "plan.jsonl", plan, requests)
+    argv = [sys.executable, "-m", "harness.load", str(folder / "plan.jsonl")]
     return subprocess.run(argv, capture_output=True, text=True, timeout=60), plan
 
 

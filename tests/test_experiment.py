@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import experiment
+from harness import experiment, schedule
 from harness.errors import HarnessError
 
 DECLARATION = """
@@ -38,6 +38,8 @@ in_flight = 1
 warmup_requests = 1
 min_requests = 2
 """
+OPEN = 'load = "poisson"\nconnections = 4\n'
+STAGES = 'load = "stages"\nconnections = 4\nstages = '
 
 
 def write(folder: Path, text: str) -> Path:
@@ -57,12 +59,14 @@ def test_reads_every_field(tmp_path: Path) -> None:
 
 def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) -> None:
     declared = experiment.load(write(tmp_path, DECLARATION))
-    planned = experiment.cells(declared, declared.tiers["cpu"], ("a", "b", "c"))
+    planned = schedule.cells(declared, declared.tiers["cpu"], ("a", "b", "c"))
     assert [c.position for c in planned] == list(range(1, 19))
-    assert [c.engine for c in planned[::2]] == list("abcbcacab")
+    assert [c.variant for c in planned[::2]] == list("abcbcacab")
     for repeat in (1, 2, 3):
         orders = {
-            engine: [c.prompt_tokens for c in planned if (c.engine, c.repeat) == (engine, repeat)]
+            engine: [
+                c.level.prompt_tokens for c in planned if (c.variant, c.repeat) == (engine, repeat)
+            ]
             for engine in "abc"
         }
         assert orders["a"] == orders["b"] == orders["c"]
@@ -76,7 +80,7 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("repeats = 3\n", ""), "missing key tier.cpu.repeats"),
         (("repeats = 3", 'repeats = "3"'), "tier.cpu.repeats must be int"),
         (("repeats = 3", "repeats = 0"), "tier.cpu.repeats: must be at least 1"),
-        (("[8, 16]", "[8, 1600]"), "tier.cpu.max_model_tokens: sweep 'length' needs 1604"),
+        (("[8, 16]", "[8, 1600]"), "max_model_tokens: sweep 'length' needs 1604"),
         (("[8, 16]", "[]"), "tier.cpu.sweep[0].prompt_tokens: must not be empty"),
         (("in_flight = 1", "in_flight = 0"), "tier.cpu.sweep[0].in_flight: must be above 0"),
         (('"completions"', '"complete"'), "tier.cpu.sweep[0].endpoint"),
@@ -90,6 +94,25 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("[seeds]\n", "flags = 3\n[seeds]\n"), "unknown key episode.flags"),
         (('price_unit = "core"', 'price_unit = "core"\nflags.a = "--x"'), "tier.cpu.flags.a"),
         (('price_unit = "core"', 'price_unit = "core"\nflags.z = ["--x"]'), "no engine z here"),
+        (
+            ('price_unit = "core"', 'price_unit = "core"\nvariant.z.engine = "a"'),
+            "no engine z here",
+        ),
+        (('price_unit = "core"', 'price_unit = "core"\nvariant.a.flags = []'), "variant.a.engine"),
+        (("in_flight = 1", 'load = "bursty"'), "tier.cpu.sweep[0].load: one of"),
+        (("in_flight = 1", ""), "tier.cpu.sweep[0].in_flight: must not be empty"),
+        (("in_flight = 1", 'load = "poisson"'), "needs rate_per_s or capacity_frac"),
+        (("in_flight = 1", f"{OPEN}rate_per_s = 0"), "rate_per_s: must be above 0"),
+        (("in_flight = 1", f"{OPEN}rate_per_s = [1, 0]"), "rate_per_s: must be above 0"),
+        (("in_flight = 1", 'load = "poisson"\nrate_per_s = 1'), "connections: must be above 0"),
+        (("in_flight = 1", f"{OPEN}capacity_frac = 0.5"), "capacity_of: no such closed sweep"),
+        (("in_flight = 1", f"{STAGES}[[1, 0]]"), "stages: pairs of a rate and a duration"),
+        (("in_flight = 1", f"{STAGES}[[1, 2, 3]]"), "stages must hold pairs"),
+        (
+            ("in_flight = 1", "in_flight = 1\nturns = 50"),
+            "needs 216 tokens",
+        ),
+        (("in_flight = 1", 'in_flight = 1\nengines = ["d"]'), "no engine d in this tier"),
     ],
 )
 def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], named: str) -> None:

@@ -53,7 +53,7 @@ def test_length_is_exact_and_the_seed_decides(seed: int, repeat: int, n: int) ->
     again = list(islice(workload.prompts(seed, repeat, 0, n, None), 3))
     assert [len(p.text.split()) for p in first] == [n, n, n]
     assert first == again
-    assert len({p.sha256 for p in first}) == 3
+    assert len({p.hash for p in first}) == 3
 
 
 @given(seed=st.integers(0, 2**32), repeat=st.integers(1, 9))

@@ -96,8 +96,14 @@ SELECT m.engine, m.prompt_tokens AS prompt_tokens, m.output_tokens AS output_tok
     (m.last_token_ns - m.sent_ns) / 1e6 AS e2e_ms,
     max(r.ms) FILTER (r.stage = 'queue') AS queue_ms,
     max(r.ms) FILTER (r.stage = 'prefill') AS prefill_ms,
-    list_transform(m.chunk_offset_ns, lambda x: round(x / 1e9, 3)) AS token_s
-FROM measured_request m LEFT JOIN last_rise r USING (cell_id)
+    any_value(t.token_s) AS token_s
+FROM measured_request m
+JOIN (
+    SELECT cell_id, request_id,
+        list(round((arrival_ns - sent_ns) / 1e9, 3) ORDER BY chunk_index) AS token_s
+    FROM chunk JOIN measured_request USING (cell_id, request_id) GROUP BY ALL
+) t USING (cell_id, request_id)
+LEFT JOIN last_rise r USING (cell_id)
 WHERE m.sweep = 'trace' AND m.repeat = 1 AND m.error IS NULL
 GROUP BY ALL ORDER BY m.engine
 
@@ -123,15 +129,14 @@ ORDER BY engine, prompt_tokens
 -- name: gauge_cost
 -- What it costs to look: mean gap between tokens with and without a read of /metrics in it.
 WITH gap AS (
-    SELECT engine, sweep, cell_id, sent_ns + chunk_offset_ns[i] AS a,
-        sent_ns + chunk_offset_ns[i + 1] AS b
-    FROM (
-        SELECT *, unnest(range(1, len(chunk_offset_ns))) AS i
-        FROM measured_request WHERE error IS NULL)),
+    SELECT c.engine, c.sweep, c.cell_id, lag(k.arrival_ns) OVER w AS a, k.arrival_ns AS b
+    FROM chunk k JOIN cell c USING (cell_id)
+    WINDOW w AS (PARTITION BY k.cell_id, k.request_id ORDER BY k.chunk_index)),
 hit AS (
     SELECT g.engine, g.sweep, (g.b - g.a) / 1e6 AS ms, count(s.t_ns) > 0 AS looked
     FROM gap g LEFT JOIN scrape s
         ON s.cell_id = g.cell_id AND s.t_ns > g.a AND s.t_ns - s.took_ns < g.b
+    WHERE g.a IS NOT NULL
     GROUP BY g.engine, g.sweep, g.cell_id, g.a, g.b)
 SELECT engine, sweep, avg(ms) FILTER (looked) AS with_read_ms,
     avg(ms) FILTER (NOT looked) AS without_read_ms, 100 * avg(looked::INT) AS gaps_with_read_percent
@@ -166,12 +171,12 @@ GROUP BY ALL ORDER BY c.engine, seconds
 -- name: kv_need
 -- Tokens in the cache after each step of the same request: the prompt and the answer so far, less
 -- the last token, which has not been fed back yet. Every eighth step.
-SELECT engine, chunk_offset_ns[token] / 1e9 AS seconds, server_prompt_tokens + token - 1 AS tokens
-FROM (
-    SELECT *, unnest(range(1, len(chunk_offset_ns) + 1)) AS token FROM measured_request
-    WHERE sweep = 'trace' AND repeat = 1 AND error IS NULL AND engine IN ('vllm', 'sglang'))
-WHERE token % 8 = 1 OR token = len(chunk_offset_ns)
-ORDER BY engine, token
+SELECT m.engine, (k.arrival_ns - m.sent_ns) / 1e9 AS seconds,
+    m.server_prompt_tokens + k.chunk_index - 1 AS tokens
+FROM chunk k JOIN measured_request m USING (cell_id, request_id)
+WHERE m.sweep = 'trace' AND m.repeat = 1 AND m.engine IN ('vllm', 'sglang')
+    AND (k.chunk_index % 8 = 1 OR k.chunk_index = len(m.chunk_shared))
+ORDER BY m.engine, k.chunk_index
 
 -- name: model
 -- What the model's own configuration says. Parameters: two bytes each in the weight file.
@@ -267,8 +272,8 @@ WHERE t.sweep = 'trace' GROUP BY t.engine ORDER BY t.engine
 SELECT engine, count(*) AS requests,
     sum(server_prompt_tokens)::BIGINT AS tokens_in, sum(output_tokens)::BIGINT AS tokens_out,
     sum(cached_tokens)::BIGINT AS cached_tokens,
-    md5(string_agg(prompt_sha256, '' ORDER BY prompt_sha256))[1:8] AS prompts_hash,
-    md5(string_agg(md5(output_text), '' ORDER BY prompt_sha256))[1:8] AS answers_hash
+    md5(string_agg(prompt_hash::VARCHAR, '' ORDER BY prompt_hash))[1:8] AS prompts_hash,
+    md5(string_agg(md5(output_text), '' ORDER BY prompt_hash))[1:8] AS answers_hash
 FROM measured_request WHERE error IS NULL
 GROUP BY engine ORDER BY engine
 
@@ -277,16 +282,16 @@ GROUP BY engine ORDER BY engine
 SELECT count(DISTINCT prompts) = 1 AS prompts_equal, count(DISTINCT answers) = 1 AS answers_equal
 FROM (
     SELECT engine,
-        md5(string_agg(prompt_sha256 || ':' || server_prompt_tokens || ':' || output_tokens, ''
-            ORDER BY prompt_sha256)) AS prompts,
-        md5(string_agg(md5(output_text), '' ORDER BY prompt_sha256)) AS answers
+        md5(string_agg(prompt_hash || ':' || server_prompt_tokens || ':' || output_tokens, ''
+            ORDER BY prompt_hash)) AS prompts,
+        md5(string_agg(md5(output_text), '' ORDER BY prompt_hash)) AS answers
     FROM measured_request WHERE error IS NULL GROUP BY engine)
 
 -- name: answers_shared
 -- Of the prompts that every engine answered, the share whose answers are the same text on all.
 SELECT count(*) AS prompts, 100 * avg((texts = 1)::INT) AS same_percent FROM (
-    SELECT prompt_sha256, count(DISTINCT output_text) AS texts, count(DISTINCT engine) AS engines
-    FROM measured_request WHERE error IS NULL GROUP BY prompt_sha256)
+    SELECT prompt_hash, count(DISTINCT output_text) AS texts, count(DISTINCT engine) AS engines
+    FROM measured_request WHERE error IS NULL GROUP BY prompt_hash)
 WHERE engines = (SELECT count(DISTINCT engine) FROM measured_request)
 
 -- name: verdicts

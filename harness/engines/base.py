@@ -35,12 +35,27 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a command line is made of. home: the engine's environment. dtype: the type to compute
+    in, None for the engine's own choice."""
+
+    home: Path
+    model: str
+    served_name: str
+    port: int
+    tier: str
+    max_model_tokens: int
+    dtype: str | None
+
+
 class Engine(ABC):
     """One engine.
 
     environments: its folder under .engines/ by tier, which is its lock's name too. takes_ids:
-    whether /v1/completions takes token ids. stream_options: what it takes beside include_usage.
-    no_thinking: fields of a chat request that make a reasoning model answer at once.
+    whether /v1/completions takes token ids; gives_logprobs: whether it tells how likely tokens
+    were. stream_options: what it takes beside include_usage. no_thinking: fields of a chat request
+    that make a reasoning model answer at once.
     """
 
     name: ClassVar[str]
@@ -50,6 +65,7 @@ class Engine(ABC):
     metrics_path: ClassVar[str | None] = "/metrics"
     pool_pattern: ClassVar[str | None] = None
     takes_ids: ClassVar[bool] = True
+    gives_logprobs: ClassVar[bool] = True
     stream_options: ClassVar[Mapping[str, bool]] = {}
     no_thinking: ClassVar[Mapping[str, Any]] = {}
 
@@ -62,19 +78,22 @@ class Engine(ABC):
         max_model_tokens: int,
         flags: Sequence[str],
         root: Path,
+        dtype: str | None = None,
     ) -> Launch:
-        """The command line of this engine. port 0: any that is free. flags come last, and win."""
+        """The command line of this engine. port 0: any that is free. flags come last, and win.
+
+        dtype: the type to compute in; None: float32 on the cpu tier, else the engine's choice.
+        """
         port = port or free_port()
+        dtype = dtype or (CPU_DTYPE if tier == "cpu" else None)
         home = root / ".engines" / self.environments.get(tier, "")
-        argv = self.argv(home, str(model_dir), served_name, port, tier, max_model_tokens)
+        start = Start(home, str(model_dir), served_name, port, tier, max_model_tokens, dtype)
         env = self.env(home, tier) | (offline() if Path(str(model_dir)).is_dir() else {})
-        return Launch((*argv, *flags), port, env)
+        return Launch((*self.argv(start), *flags), port, env)
 
     @abstractmethod
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        """The command line without the experiment's flags; home: the engine's environment."""
+    def argv(self, start: Start) -> list[str]:
+        """The command line without the experiment's flags."""
 
     def env(self, home: Path, tier: str) -> dict[str, str]:
         return one_thread() if tier == "cpu" else {}
@@ -87,10 +106,13 @@ class Engine(ABC):
         output_tokens: int,
         seed: int,
         served_name: str,
+        logprobs: int = 0,
     ) -> dict[str, Any]:
         """The JSON body of one streamed request of exactly output_tokens tokens, greedy.
 
         The prompt is sent as ids where there are ids and the engine takes them, else as text.
+        logprobs: how many of the likeliest tokens to name at each step of a completion, where the
+        engine can.
         """
         sends_ids = self.takes_ids and prompt_ids is not None
         asked: dict[str, Any] = (
@@ -98,6 +120,8 @@ class Engine(ABC):
             if endpoint == "chat"
             else {"prompt": list(prompt_ids or ()) if sends_ids else prompt_text}
         )
+        if logprobs and self.gives_logprobs and endpoint == "completions":
+            asked["logprobs"] = logprobs
         return asked | {
             "model": served_name,
             "max_tokens": output_tokens,

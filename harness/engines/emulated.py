@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from harness.engines.base import Engine, Launch
+from harness.engines.base import Engine, Launch, Start
 
 PACKAGE_ROOT = Path(__file__).parents[2]
 
@@ -15,11 +15,9 @@ class Emulator(Engine):
     pool_pattern = r"KV pool: (\d+) tokens"
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(port)]
-        return [*argv, "--served-name", served_name]
+    def argv(self, start: Start) -> list[str]:
+        argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(start.port)]
+        return [*argv, "--served-name", start.served_name]
 
     def env(self, home: Path, tier: str) -> dict[str, str]:
         return {"PYTHONPATH": str(PACKAGE_ROOT)}

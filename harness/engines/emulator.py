@@ -15,12 +15,14 @@ import contextlib
 import gc
 import json
 import os
+import socket
 from dataclasses import fields
 from typing import Any
 
 import uvloop
 
 from harness.engines.emulator_stream import FAULTS, Settings, State, Stream
+from harness.engines.emulator_truth import accept
 
 
 class Wire(asyncio.Protocol):
@@ -32,6 +34,8 @@ class Wire(asyncio.Protocol):
         self.closed = False
         self.blocked = False  # the socket was full once: from then on the transport writes
         self.stream: Stream | None = None
+        self.received_ns = 0  # arrival of the newest read, kept with --keep-truth alone
+        self.head = b""  # line and headers of the newest request
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -72,7 +76,7 @@ class Wire(asyncio.Protocol):
         ]
         size = lengths[0] if lengths else 0
         if len(rest) >= size:
-            self.buffer = rest[size:]
+            self.buffer, self.head = rest[size:], head
             self._route(method, path.partition("?")[0], rest[:size])
 
     def _route(self, method: str, path: str, body: bytes) -> None:
@@ -83,6 +87,8 @@ class Wire(asyncio.Protocol):
             self.answer(200, json.dumps({"data": [{"id": name, "object": "model"}]}).encode())
         elif path == "/metrics":
             self.answer(200, self.state.metrics(), "text/plain; version=0.0.4")
+        elif path == "/truth" and self.state.truth:
+            self.answer(200, self.state.truth.take())
         elif method == "POST" and path in ("/v1/completions", "/v1/chat/completions"):
             self._complete(body, "chat" in path)
         else:
@@ -103,11 +109,14 @@ async def serve(settings: Settings) -> None:
     """Serves until killed."""
     state = State(settings)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Wire(state), "127.0.0.1", settings.port, backlog=4096)
+    listener = socket.create_server(("127.0.0.1", settings.port), backlog=4096)
     print(f"KV pool: {settings.kv_pool_tokens} tokens", flush=True)
     print(f"listening on http://127.0.0.1:{settings.port}", flush=True)
     gc.collect()
     gc.freeze()
+    if state.truth:
+        await accept(listener, lambda: Wire(state), loop)
+    server = await loop.create_server(lambda: Wire(state), sock=listener, backlog=4096)
     await server.serve_forever()
 
 

@@ -13,6 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.engines.emulator_truth import Keeper
+
 if TYPE_CHECKING:
     from harness.engines.emulator import Wire
 
@@ -32,6 +34,9 @@ FAULTS = (
     "short",  # half of the tokens asked for
     "slow",  # never answers
     "wrong_prompt",  # usage says 7 prompt tokens more
+    "held_back",  # no running usage, and the text of every odd chunk comes with the next one
+    "hidden_cache",  # cached tokens are in the engine's counters and in no usage
+    "hidden_queue",  # waiting requests are in no gauge
 )
 
 
@@ -40,7 +45,10 @@ class Settings:
     """Command-line options, by name. phase_ms: each request's first token is late by a random
     part of it, so that streams don't tick together. fault_every: every n-th request has the fault.
     die_after: the process exits on the n-th request; 0: never. max_running: requests beyond it
-    wait; 0: no limit."""
+    wait; 0: no limit. front_ms: a request is held so long before the engine counts it. cold_ms: the
+    first request's first token is so much later; slower_ms: that of each request is so much later
+    than of the one before. reasoning_tokens: of a chat answer, the first so many are reasoning.
+    cached_tokens: what usage says; cache_block: tokens a block of a real prefix cache, 0: none."""
 
     port: int = 8000
     ttft_ms: float = 50.0
@@ -50,6 +58,11 @@ class Settings:
     phase_ms: float = 0.0
     tokens_per_chunk: int = 1
     cached_tokens: int = 0
+    cache_block: int = 0
+    reasoning_tokens: int = 0
+    front_ms: float = 0.0
+    cold_ms: float = 0.0
+    slower_ms: float = 0.0
     max_running: int = 0
     kv_pool_tokens: int = 100_000
     seed: int = 1
@@ -57,6 +70,7 @@ class Settings:
     fault_every: int = 1
     die_after: int = 0
     served_name: str = "emulator"
+    keep_truth: int = 0  # 1: see emulator_truth.py
 
 
 class State:
@@ -65,14 +79,41 @@ class State:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.requests = 0
+        self.truth = Keeper() if settings.keep_truth else None
         self.running: set[Stream] = set()
         self.waiting: deque[Stream] = deque()
         self.prompt_tokens = 0
         self.generation_tokens = 0
+        self.hit_tokens = 0
+        self.stage_s = {"queue": 0.0, "prefill": 0.0}
+        self.prefills = 0
+        self._blocks: set[int] = set()
 
     def admit(self, stream: "Stream") -> None:
-        self.waiting.append(stream)
-        self._start_waiting()
+        if self.settings.front_ms:
+            later = asyncio.get_running_loop().call_later
+            later(self.settings.front_ms / 1000, self._enter, stream)
+        else:
+            self._enter(stream)
+
+    def _enter(self, stream: "Stream") -> None:
+        if not stream.wire.closed:
+            stream.entered_s = time.monotonic()
+            self.waiting.append(stream)
+            self._start_waiting()
+
+    def cached(self, prompt: list[Any]) -> int:
+        """Leading tokens of the prompt that are in the cache, whole blocks; then all of it is."""
+        block = self.settings.cache_block
+        if not block:
+            return max(0, min(self.settings.cached_tokens, len(prompt) - 1))
+        hits, known, key = 0, True, 0
+        for end in range(block, len(prompt), block):  # the last token is always computed
+            key = hash((key, *prompt[end - block : end]))
+            known = known and key in self._blocks
+            hits += block * known
+            self._blocks.add(key)
+        return hits
 
     def leave(self, stream: "Stream") -> None:
         self.running.discard(stream)
@@ -89,13 +130,18 @@ class State:
 
     def metrics(self) -> bytes:
         kv_tokens = sum(stream.prompt_tokens + stream.sent for stream in self.running)
-        values = {
+        hides_queue = self.settings.fault == "hidden_queue"
+        values: dict[str, tuple[str, float]] = {
             "num_requests_running": ("gauge", len(self.running)),
-            "num_requests_waiting": ("gauge", len(self.waiting)),
+            "num_requests_waiting": ("gauge", 0 if hides_queue else len(self.waiting)),
             "kv_cache_usage_perc": ("gauge", kv_tokens / self.settings.kv_pool_tokens),
             "prompt_tokens_total": ("counter", self.prompt_tokens),
             "generation_tokens_total": ("counter", self.generation_tokens),
+            "prefix_cache_hits_total": ("counter", self.hit_tokens),
         }
+        for stage, seconds in self.stage_s.items():
+            values[f"request_{stage}_time_seconds_sum"] = ("untyped", seconds)
+            values[f"request_{stage}_time_seconds_count"] = ("untyped", self.prefills)
         lines = [
             f"# TYPE emulator:{name} {kind}\n"
             f'emulator:{name}{{model_name="{self.settings.served_name}"}} {value}\n'
@@ -111,7 +157,8 @@ class Stream:
         self.wire, self.state, self.chat = wire, state, chat
         s = self.settings = state.settings
         options = body.get("stream_options") or {}
-        self.prompt_tokens = _count_prompt(body)
+        prompt = _prompt(body)
+        self.prompt_tokens, self.cached_tokens = len(prompt), state.cached(prompt)
         self.left = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
         self.sent = 0
         self.chunks = 0
@@ -119,18 +166,29 @@ class Stream:
         if self.fault == "short":
             self.left = max(1, self.left // 2)
         self.usage = options.get("include_usage") and self.fault != "no_usage"
-        self.running_usage = self.usage and options.get("continuous_usage_stats")
+        runs = self.usage and options.get("continuous_usage_stats")
+        self.running_usage = runs and self.fault != "held_back"
         self.half = self.left // 2
         self.random = random.Random(s.seed * 1_000_003 + state.requests)
         kind = "chat.completion.chunk" if chat else "text_completion"
         self.head = f'{{"id":"e{state.requests}","object":"{kind}","model":"{s.served_name}"'
-        self.first_s = 0.0
+        self.number = state.requests
+        self.held = ""
+        self.entered_s = self.begun_s = self.first_s = 0.0
+        truth = state.truth
+        self.truth = truth.add(self.number, wire.received_ns, wire.head) if truth else None
+        is_plain = s.tokens_per_chunk == 1 and not (s.reasoning_tokens and chat)
+        self.is_plain = is_plain and self.fault == "none" and not self.running_usage
+        self.template = b""  # of a plain answer's chunks between its first and its last
 
     def begin(self) -> None:
         s = self.settings
         delay_ms = s.ttft_ms + s.ttft_per_token_us * self.prompt_tokens / 1000
-        self.first_s = time.monotonic() + (delay_ms + self.random.random() * s.phase_ms) / 1000
+        delay_ms += s.slower_ms * (self.number - 1) + s.cold_ms * (self.number == 1)
+        self.begun_s = time.monotonic()
+        self.first_s = self.begun_s + (delay_ms + self.random.random() * s.phase_ms) / 1000
         self.state.prompt_tokens += self.prompt_tokens
+        self.state.hit_tokens += self.cached_tokens
         if self.fault == "role_delay":
             self._open()
         if self.fault != "slow":
@@ -145,6 +203,9 @@ class Stream:
         if self.wire.closed:
             return
         if self.chunks == 0:
+            self.state.prefills += 1
+            self.state.stage_s["queue"] += self.begun_s - self.entered_s
+            self.state.stage_s["prefill"] += time.monotonic() - self.begun_s
             if self.fault.startswith("http_"):
                 return self._refuse(int(self.fault[5:]))
             if self.fault != "role_delay":
@@ -169,29 +230,56 @@ class Stream:
             self.wire.send(_frame(f'data: {self.head},"choices":{role}}}\n\n'.encode()))
 
     def _send_tokens(self) -> None:
+        if self.template and self.left > 1:
+            self._count(1)
+            return self.wire.send(self.template % self._now())
         first = self._event()
+        if self.is_plain:  # rendered once: a third of what a chunk costs otherwise
+            blank = b" " * 19  # a time is filled up to this length, so that all frames are alike
+            event = self._render(" token", "null").replace(b"%d", blank)
+            self.template = _frame(event).replace(blank, b"%-19d")
         if self.fault == "two_events" and self.left:
-            now = time.monotonic_ns()
-            self.wire.send(_frame(first % now) + _frame(self._event() % now))
+            second = self._event()
+            now_ns = self._now()
+            self.wire.send(_frame(first % now_ns) + _frame(second % self._now(now_ns)))
         elif self.fault == "split_char":
             at = first.index(b"\xc3") + 1
             self.wire.send(_frame(first[:at]))
             time.sleep(0.002)  # the rest of the server waits: only tests ask for this fault
-            self.wire.send(_frame(first[at:] % time.monotonic_ns()))
+            self.wire.send(_frame(first[at:] % self._now()))
         else:
-            self.wire.send(_frame(first % time.monotonic_ns()))
+            self.wire.send(_frame(first % self._now()))
+
+    def _now(self, now_ns: int = 0) -> int:
+        """The time of the write that comes next."""
+        now_ns = now_ns or time.monotonic_ns()
+        if self.truth:
+            self.truth.write_ns.append(now_ns)
+        return now_ns
+
+    def _count(self, tokens: int) -> None:
+        self.left -= tokens
+        self.sent += tokens
+        self.chunks += 1
+        self.state.generation_tokens += tokens
 
     def _event(self) -> bytes:
         """The next chunk, with a %d where its time goes."""
         count = min(self.settings.tokens_per_chunk, self.left)
         word = " pi\u00f1a" if self.fault == "split_char" else " token"
-        self.left -= count
-        self.sent += count
-        self.chunks += 1
-        self.state.generation_tokens += count
         text = word * count
-        finish = "null" if self.left or self.fault == "no_finish" else '"length"'
-        part = f'"delta":{{"content":"{text}"}}' if self.chat else f'"text":"{text}"'
+        if self.truth and not self.chunks:
+            text = f" e{self.number}" + word * (count - 1)
+        self._count(count)
+        if self.fault == "held_back":
+            text, self.held = (
+                ("", text) if self.chunks % 2 and self.left else (self.held + text, "")
+            )
+        return self._render(text, "null" if self.left or self.fault == "no_finish" else '"length"')
+
+    def _render(self, text: str, finish: str) -> bytes:
+        kind = "reasoning_content" if self.sent <= self.settings.reasoning_tokens else "content"
+        part = f'"delta":{{"{kind}":"{text}"}}' if self.chat else f'"text":"{text}"'
         usage = f',"usage":{json.dumps(self._usage())}' if self.running_usage else ""
         return (
             f'data: {self.head},"choices":[{{"index":0,{part},"finish_reason":{finish}}}]{usage}'
@@ -200,13 +288,14 @@ class Stream:
 
     def _usage(self) -> dict[str, Any]:
         prompt = self.prompt_tokens + (7 if self.fault == "wrong_prompt" else 0)
-        cached = max(0, min(self.settings.cached_tokens, self.prompt_tokens - 1))
-        return {
+        usage = {
             "prompt_tokens": prompt,
             "completion_tokens": self.sent,
             "total_tokens": prompt + self.sent,
-            "prompt_tokens_details": {"cached_tokens": cached},
         }
+        if self.fault == "hidden_cache":
+            return usage
+        return usage | {"prompt_tokens_details": {"cached_tokens": self.cached_tokens}}
 
     def _finish(self) -> None:
         usage = ""
@@ -236,10 +325,10 @@ def _frame(event: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(event), event)
 
 
-def _count_prompt(body: dict[str, Any]) -> int:
+def _prompt(body: dict[str, Any]) -> list[Any]:
     """Tokens of a prompt: its ids where ids were sent, else its words."""
     prompt = body.get("prompt")
     if isinstance(prompt, list):
-        return len(prompt)
+        return prompt
     texts = [prompt or "", *(message.get("content") or "" for message in body.get("messages", []))]
-    return sum(len(text.split()) for text in texts)
+    return [word for text in texts for word in text.split()]

@@ -12,10 +12,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any
 
-from harness.engines.base import Engine
+from harness.engines.base import Engine, Start
 from harness.errors import HarnessError
 from harness.workload import words
 
@@ -28,9 +27,7 @@ class External(Engine):
     name = "external"
     takes_ids = False  # its tokenizer is unknown
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
+    def argv(self, start: Start) -> list[str]:
         raise HarnessError("external: is not started by the harness; pass URL=http://host:port")
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.engines.base import (
-    CPU_DTYPE,
     CPU_POOL_TOKENS,
     Engine,
+    Start,
     one_thread,
     with_library_path,
 )
@@ -32,16 +32,17 @@ class Sglang(Engine):
     pool_pattern = r"KV Cache is allocated.*#tokens: (\d+)"
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        argv = [str(home / "bin" / "python"), "-m", "sglang.launch_server", "--model-path", model]
-        argv += ["--served-model-name", served_name, "--host", "127.0.0.1", "--port", str(port)]
-        argv += ["--context-length", str(max_model_tokens)]
+    def argv(self, start: Start) -> list[str]:
+        argv = [str(start.home / "bin" / "python"), "-m", "sglang.launch_server"]
+        argv += ["--model-path", start.model, "--served-model-name", start.served_name]
+        argv += ["--host", "127.0.0.1", "--port", str(start.port)]
+        argv += ["--context-length", str(start.max_model_tokens)]
         argv += ["--enable-metrics", "--enable-cache-report"]
-        if tier != "cpu":
+        if start.dtype:
+            argv += ["--dtype", start.dtype]
+        if start.tier != "cpu":
             return [*argv, "--decode-log-interval", "8"]
-        argv += ["--decode-log-interval", "1", "--dtype", CPU_DTYPE, "--device", "cpu"]
+        argv += ["--decode-log-interval", "1", "--device", "cpu"]
         argv += ["--attention-backend", "torch_native", "--sampling-backend", "pytorch"]
         return [*argv, "--disable-overlap-schedule", "--max-total-tokens", str(CPU_POOL_TOKENS)]
 

@@ -9,16 +9,18 @@
   and the stream ends without "[DONE]". A token that completes no character makes no chunk.
 - /v1/chat/completions sends a chunk with the role at once, long before the first token.
 - The model is named by its path, or not at all, which keeps the path out of the recording.
-- No /metrics, and no KV cache pool: the cache grows with each request. One request runs at a time
-  unless --continuous-batching is among the flags.
+- No /metrics, no log-probabilities, and no KV cache pool: the cache grows with each request.
+- It is generate() behind HTTP: one thread calls model.generate() for one request after another.
+- --continuous-batching is another path: pages of 256 tokens, of which full ones are shared by equal
+  prompts; all requests get the sampling settings of the first. Without --cb-num-blocks it takes
+  what memory is free, and its first request on a CPU waited 21 s.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
-from harness.engines.base import CPU_DTYPE, Engine
+from harness.engines.base import Engine, Start
 
 
 class Transformers(Engine):
@@ -27,15 +29,13 @@ class Transformers(Engine):
     environments: ClassVar[Mapping[str, str]] = {"cpu": "transformers", "gpu": "transformers"}
     metrics_path = None
     takes_ids = False
+    gives_logprobs = False
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        argv = [str(home / "bin" / "transformers"), "serve", model]
-        argv += ["--host", "127.0.0.1", "--port", str(port)]
-        if tier == "cpu":
-            return [*argv, "--device", "cpu", "--dtype", CPU_DTYPE]
-        return [*argv, "--device", "cuda"]
+    def argv(self, start: Start) -> list[str]:
+        argv = [str(start.home / "bin" / "transformers"), "serve", start.model]
+        argv += ["--host", "127.0.0.1", "--port", str(start.port)]
+        argv += ["--device", "cpu" if start.tier == "cpu" else "cuda"]
+        return [*argv, "--dtype", start.dtype] if start.dtype else argv
 
     def request_body(
         self,
@@ -45,9 +45,10 @@ class Transformers(Engine):
         output_tokens: int,
         seed: int,
         served_name: str,
+        logprobs: int = 0,
     ) -> dict[str, Any]:
         body = super().request_body(
-            endpoint, prompt_ids, prompt_text, output_tokens, seed, served_name
+            endpoint, prompt_ids, prompt_text, output_tokens, seed, served_name, logprobs
         )
         for refused in ("ignore_eos", "model", "stream_options"):
             del body[refused]

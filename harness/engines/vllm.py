@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from harness.engines.base import CPU_DTYPE, Engine, one_thread
+from harness.engines.base import Engine, Start, one_thread
 
 
 class Vllm(Engine):
@@ -25,15 +25,14 @@ class Vllm(Engine):
     pool_pattern = r"KV cache size: ([\d,]+) tokens"
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        argv = [str(home / "bin" / "vllm"), "serve", model, "--served-model-name", served_name]
-        argv += ["--host", "127.0.0.1", "--port", str(port)]
-        argv += ["--max-model-len", str(max_model_tokens), "--enable-prompt-tokens-details"]
-        if tier == "cpu":
-            argv += ["--dtype", CPU_DTYPE, "--enforce-eager"]
-        return argv
+    def argv(self, start: Start) -> list[str]:
+        argv = [str(start.home / "bin" / "vllm"), "serve", start.model]
+        argv += ["--served-model-name", start.served_name]
+        argv += ["--host", "127.0.0.1", "--port", str(start.port)]
+        argv += ["--max-model-len", str(start.max_model_tokens), "--enable-prompt-tokens-details"]
+        if start.dtype:
+            argv += ["--dtype", start.dtype]
+        return [*argv, "--enforce-eager"] if start.tier == "cpu" else argv
 
     def env(self, home: Path, tier: str) -> dict[str, str]:
         env = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}

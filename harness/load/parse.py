@@ -6,6 +6,7 @@ token (engines hold back an unfinished character); a 200 without tokens is no su
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any
@@ -15,11 +16,16 @@ from harness.load.http1 import Framing
 from harness.load.spool import RawRequest
 from harness.load.sse import Event, events
 
+MAX_GAP = 1e5  # of two logprobs; vLLM's lowest is -9999
+NOT_A_CHUNK = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """Fields as in table `request`. user_lag_ns: by how much the user-space stamp of each read
-    was later than the kernel's; unstamped_reads: reads without a kernel stamp."""
+    """Fields as in table `request`. token_text, token_gap: None where no logprobs came; one gap is
+    None where the other likely token has the same text. user_lag_ns: by how much the user-space
+    stamp of each read was later than the kernel's; unstamped_reads: reads without a kernel stamp.
+    """
 
     request_id: int
     phase: str
@@ -42,6 +48,8 @@ class ParsedRequest:
     http_status: int | None
     error: str | None
     output_text: str
+    token_text: list[str] | None
+    token_gap: list[float | None] | None
     user_lag_ns: list[int]
     unstamped_reads: int
 
@@ -63,6 +71,8 @@ class _Answer:
 
     chunks: list[_Chunk] = field(default_factory=list)
     usage: dict[str, Any] = field(default_factory=dict)
+    token_text: list[str] = field(default_factory=list)
+    token_gap: list[float | None] = field(default_factory=list)
     finish_reason: str | None = None
     done: bool = False
     fault: str | None = None
@@ -106,13 +116,17 @@ def parse_request(raw: RawRequest, clock: Clock) -> ParsedRequest:
         finish_reason=answer.finish_reason,
         http_status=framing.status,
         error=error,
-        # A lone surrogate is valid JSON and no valid text.
-        output_text="".join(chunk.answer for chunk in answer.chunks)
-        .encode("utf-8", "replace")
-        .decode(),
+        output_text=_valid("".join(chunk.answer for chunk in answer.chunks)),
+        token_text=answer.token_text or None,
+        token_gap=answer.token_gap or None,
         user_lag_ns=lags,
         unstamped_reads=len(stamps) - len(lags),
     )
+
+
+def _valid(text: str) -> str:
+    """A lone surrogate is valid JSON and no valid text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _answer_times(tokens: list[tuple["_Chunk", int | None]], times: list[int]) -> list[int]:
@@ -185,7 +199,14 @@ def _read_events(
             return
         try:
             _read_chunk(answer, event, message)
-        except (AttributeError, TypeError, KeyError, RecursionError):
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):
             answer.fault = f"not a completion chunk: {event.data.decode('utf-8', 'replace')[:80]}"
             return
 
@@ -200,8 +221,22 @@ def _read_chunk(answer: _Answer, event: Event, message: dict[str, Any]) -> None:
     thought = delta.get("reasoning_content") or delta.get("reasoning")
     answer.finish_reason = choice.get("finish_reason") or answer.finish_reason
     answer.usage = usage or answer.usage
+    if (choice.get("logprobs") or {}).get("tokens"):
+        _read_logprobs(answer, choice["logprobs"])
     counted = index(usage["completion_tokens"]) if usage else None
     answer.chunks.append(_Chunk(event, text, bool(text or thought), bool(choice), counted))
+
+
+def _read_logprobs(answer: _Answer, logprobs: dict[str, Any]) -> None:
+    """The tokens of a completion chunk, and by how much each was likelier than the runner-up."""
+    tops = logprobs.get("top_logprobs") or [None] * len(logprobs["tokens"])
+    for token, chosen, top in zip(
+        logprobs["tokens"], logprobs["token_logprobs"], tops, strict=True
+    ):
+        others = [value for text, value in (top or {}).items() if text != token]
+        gap = chosen - max(others) if others else math.nan
+        answer.token_text.append(_valid(token))
+        answer.token_gap.append(gap if abs(gap) <= MAX_GAP else None)
 
 
 def _check_usage(usage: Any) -> None:

@@ -35,7 +35,8 @@ CREATE TABLE session (
     harness_version VARCHAR NOT NULL,
     harness_commit VARCHAR,
     lock_sha256 VARCHAR,
-    machine JSON NOT NULL
+    machine JSON NOT NULL,
+    calibration JSON
 );
 COMMENT ON TABLE session IS 'One row per start of the harness: a recording that was interrupted and continued has several. Cells are compared only within one session.';
 COMMENT ON COLUMN session.session_id IS 'Counter from 1.';
@@ -45,6 +46,7 @@ COMMENT ON COLUMN session.boot_id IS 'Boot of the kernel: monotonic times compar
 COMMENT ON COLUMN session.harness_version IS 'Version of this harness.';
 COMMENT ON COLUMN session.harness_commit IS 'Commit of the repository, with "-dirty" where the tree had changes; NULL outside a checkout.';
 COMMENT ON COLUMN session.lock_sha256 IS 'SHA-256 of the lock file that the harness was installed from.';
+COMMENT ON COLUMN session.calibration IS 'The ceiling of the client on this machine, as `make calibrate` found it; NULL where it was never calibrated.';
 COMMENT ON COLUMN session.machine IS 'Processor, cores, memory, kernel, GPUs, core assignment and Python of the machine.';
 
 CREATE TABLE model (
@@ -65,6 +67,7 @@ CREATE TABLE engine_run (
     run_id INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL,
     engine VARCHAR NOT NULL,
+    variant VARCHAR NOT NULL,
     version VARCHAR,
     model_id VARCHAR NOT NULL,
     argv VARCHAR[] NOT NULL,
@@ -76,12 +79,14 @@ CREATE TABLE engine_run (
     stopped_ns BIGINT,
     kv_pool_tokens BIGINT,
     probe_answer VARCHAR,
+    fault VARCHAR,
     exit_note VARCHAR
 );
 COMMENT ON TABLE engine_run IS 'One row per start of an engine process.';
 COMMENT ON COLUMN engine_run.run_id IS 'Counter from 1.';
 COMMENT ON COLUMN engine_run.session_id IS 'The session that started it.';
 COMMENT ON COLUMN engine_run.engine IS 'vllm, sglang, transformers, external (a server that was already running) or emulator.';
+COMMENT ON COLUMN engine_run.variant IS 'Name of its configuration in the declaration; the engine''s name where it has one only.';
 COMMENT ON COLUMN engine_run.version IS 'Version the engine reports.';
 COMMENT ON COLUMN engine_run.model_id IS 'The model served.';
 COMMENT ON COLUMN engine_run.argv IS 'Full command line, secrets redacted, machine paths shortened.';
@@ -93,6 +98,7 @@ COMMENT ON COLUMN engine_run.ready_ns IS 'When it first answered that it was hea
 COMMENT ON COLUMN engine_run.stopped_ns IS 'When it had exited.';
 COMMENT ON COLUMN engine_run.kv_pool_tokens IS 'Size of the KV cache pool in tokens, from the engine''s own log; NULL where it prints none.';
 COMMENT ON COLUMN engine_run.probe_answer IS 'Its greedy answer to the question that the declaration asks of every engine before it is measured; NULL where none is asked. Data, never markup.';
+COMMENT ON COLUMN engine_run.fault IS 'A reason against every cell of this run, such as a wrong answer to that question; NULL where there is none.';
 COMMENT ON COLUMN engine_run.exit_note IS 'Why it ended, where that was not asked for.';
 
 CREATE TABLE cell (
@@ -100,13 +106,22 @@ CREATE TABLE cell (
     session_id INTEGER NOT NULL,
     run_id INTEGER NOT NULL,
     engine VARCHAR NOT NULL,
+    variant VARCHAR NOT NULL,
     sweep VARCHAR NOT NULL,
     repeat INTEGER NOT NULL,
     position INTEGER NOT NULL,
     endpoint VARCHAR NOT NULL,
     prompt_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
-    in_flight INTEGER NOT NULL,
+    added_tokens INTEGER NOT NULL,
+    load VARCHAR NOT NULL,
+    in_flight INTEGER,
+    rate_per_s DOUBLE,
+    burstiness DOUBLE,
+    capacity_frac DOUBLE,
+    connections INTEGER NOT NULL,
+    processes INTEGER NOT NULL,
+    cold BOOLEAN NOT NULL,
     min_requests INTEGER NOT NULL,
     min_duration_s DOUBLE NOT NULL,
     warmup_requests INTEGER NOT NULL,
@@ -125,18 +140,27 @@ COMMENT ON COLUMN cell.cell_id IS 'Counter from 1, in the order recorded.';
 COMMENT ON COLUMN cell.session_id IS 'The session that recorded it.';
 COMMENT ON COLUMN cell.run_id IS 'The engine process that served it.';
 COMMENT ON COLUMN cell.engine IS 'The engine, as in engine_run.';
+COMMENT ON COLUMN cell.variant IS 'Name of the engine''s configuration, as in engine_run.';
 COMMENT ON COLUMN cell.sweep IS 'Name of the sweep in the declaration.';
 COMMENT ON COLUMN cell.repeat IS 'Repeat, from 1. Engines take turns within a repeat, and each repeat starts the engine afresh.';
 COMMENT ON COLUMN cell.position IS 'Place of the cell in the declared order, from 1.';
 COMMENT ON COLUMN cell.endpoint IS 'completions or chat.';
-COMMENT ON COLUMN cell.prompt_tokens IS 'Prompt length asked for, tokens.';
-COMMENT ON COLUMN cell.output_tokens IS 'Output length asked for, tokens.';
-COMMENT ON COLUMN cell.in_flight IS 'Requests kept in flight (closed loop).';
+COMMENT ON COLUMN cell.prompt_tokens IS 'Prompt length asked for, tokens; of a session its first turn''s, of a trace its warm-up''s.';
+COMMENT ON COLUMN cell.output_tokens IS 'Output length asked for, tokens; of a trace its warm-up''s.';
+COMMENT ON COLUMN cell.added_tokens IS 'Tokens that the server adds to every prompt (a chat template, a first token); each prompt has as many words fewer.';
+COMMENT ON COLUMN cell.load IS 'How requests arrive. closed: in_flight slots, each sending when its last answer has ended. Open loop, at times fixed before the run: constant, poisson, gamma, stages (a rate that changes), trace (recorded times).';
+COMMENT ON COLUMN cell.in_flight IS 'Requests kept in flight (closed loop); NULL in an open loop.';
+COMMENT ON COLUMN cell.rate_per_s IS 'Mean rate asked for, requests a second (open loop); of sessions, their first turns.';
+COMMENT ON COLUMN cell.burstiness IS 'Shape of the gamma distribution of the times between arrivals: 1 is Poisson, below 1 comes in bursts. NULL elsewhere.';
+COMMENT ON COLUMN cell.capacity_frac IS 'rate_per_s as a share of the highest closed-loop rate that this variant reached before, in this recording; NULL where the rate is declared.';
+COMMENT ON COLUMN cell.connections IS 'Connections held open, which is the most that can be in flight.';
+COMMENT ON COLUMN cell.processes IS 'Load processes that shared the requests.';
+COMMENT ON COLUMN cell.cold IS 'Whether every prompt must be new to the engine: a cache hit makes such a cell INVALID.';
 COMMENT ON COLUMN cell.min_requests IS 'The cell ends only when this many measured requests are done and min_duration_s has passed.';
 COMMENT ON COLUMN cell.min_duration_s IS 'Shortest measured phase, seconds.';
 COMMENT ON COLUMN cell.warmup_requests IS 'Requests sent before the measured phase; recorded with phase warmup and excluded from every metric.';
 COMMENT ON COLUMN cell.seed_prompts IS 'Seed of the prompts. For a server that was already running it is made from the declared seed, the recording and the session, so that no prompt is one that the server has seen.';
-COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the order of cells.';
+COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the order of cells and of the times of arrival.';
 COMMENT ON COLUMN cell.seed_sampling IS 'Seed sent to the engine for sampling.';
 COMMENT ON COLUMN cell.started_ns IS 'When the load process began.';
 COMMENT ON COLUMN cell.measured_ns IS 'When the measured phase began.';
@@ -149,8 +173,13 @@ CREATE TABLE request (
     cell_id INTEGER NOT NULL,
     request_id INTEGER NOT NULL,
     phase VARCHAR NOT NULL,
+    process INTEGER NOT NULL,
     slot INTEGER NOT NULL,
-    prompt_sha256 VARCHAR NOT NULL,
+    session INTEGER,
+    turn INTEGER,
+    prompt_hash UBIGINT NOT NULL,
+    asked_prompt_tokens INTEGER NOT NULL,
+    asked_output_tokens INTEGER NOT NULL,
     scheduled_ns BIGINT NOT NULL,
     sent_ns BIGINT,
     first_byte_ns BIGINT,
@@ -162,21 +191,28 @@ CREATE TABLE request (
     cached_tokens INTEGER,
     output_tokens INTEGER,
     client_output_tokens INTEGER,
-    chunk_offset_ns BIGINT[] NOT NULL,
+    chunk_gap_us UINTEGER[] NOT NULL,
     chunk_tokens USMALLINT[] NOT NULL,
     chunk_shared BOOLEAN[] NOT NULL,
     finish_reason VARCHAR,
     http_status INTEGER,
     error VARCHAR,
-    output_text VARCHAR
+    output_text VARCHAR USING COMPRESSION zstd,
+    token_text VARCHAR[],
+    token_gap FLOAT[]
 );
 COMMENT ON TABLE request IS 'One row per request, failed ones included.';
 COMMENT ON COLUMN request.cell_id IS 'The cell it belongs to.';
 COMMENT ON COLUMN request.request_id IS 'Counter within the cell, from 1, in the planned order.';
 COMMENT ON COLUMN request.phase IS 'warmup or measured.';
-COMMENT ON COLUMN request.slot IS 'The connection that carried it, from 0.';
-COMMENT ON COLUMN request.prompt_sha256 IS 'SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
-COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended.';
+COMMENT ON COLUMN request.process IS 'The load process that sent it, from 0.';
+COMMENT ON COLUMN request.slot IS 'The connection of that process that carried it, from 0.';
+COMMENT ON COLUMN request.session IS 'Its conversation, from 1, where requests are turns of one; else NULL.';
+COMMENT ON COLUMN request.turn IS 'Its turn in that conversation, from 1; else NULL.';
+COMMENT ON COLUMN request.prompt_hash IS 'First 64 bits of the SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
+COMMENT ON COLUMN request.asked_prompt_tokens IS 'Prompt length asked for, tokens.';
+COMMENT ON COLUMN request.asked_output_tokens IS 'Output length asked for, tokens.';
+COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended, plus the thinking time of a later turn.';
 COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';
 COMMENT ON COLUMN request.first_byte_ns IS 'Kernel receive time of the read that held the first byte of the answer.';
 COMMENT ON COLUMN request.first_token_ns IS 'Arrival of the first chunk that carries a token of any kind (reasoning included).';
@@ -187,13 +223,15 @@ COMMENT ON COLUMN request.prompt_tokens IS 'Prompt tokens that the server counte
 COMMENT ON COLUMN request.cached_tokens IS 'Prompt tokens that the server took from its prefix cache (usage); NULL if it does not say.';
 COMMENT ON COLUMN request.output_tokens IS 'Output tokens that the server counted (usage); NULL if it sent none.';
 COMMENT ON COLUMN request.client_output_tokens IS 'Output tokens that the client counted from the stream, as a check.';
-COMMENT ON COLUMN request.chunk_offset_ns IS 'Arrival of each chunk that carries tokens, as time since sent_ns: the kernel''s receive time of the read that completed the chunk.';
+COMMENT ON COLUMN request.chunk_gap_us IS 'Time before each chunk that carries tokens, since the one before it, microseconds; the first chunk has first_token_ns and none here. Arrival is the kernel''s receive time of the read that completed the chunk.';
 COMMENT ON COLUMN request.chunk_tokens IS 'Tokens in each of those chunks: from the server''s running usage where it sends one, else one per chunk where that adds up to its total. Empty where neither holds.';
 COMMENT ON COLUMN request.chunk_shared IS 'True where the chunk shared its read with a later one, so that its time is an upper bound.';
 COMMENT ON COLUMN request.finish_reason IS 'As the server gave it.';
 COMMENT ON COLUMN request.http_status IS 'HTTP status; NULL if none came.';
 COMMENT ON COLUMN request.error IS 'What failed; NULL for a success. Success is: status 200, a finish reason, at least one token, a usage.';
 COMMENT ON COLUMN request.output_text IS 'The text of the answer. Data, never markup.';
+COMMENT ON COLUMN request.token_text IS 'The text of each output token, where the declaration asks for log-probabilities; else NULL.';
+COMMENT ON COLUMN request.token_gap IS 'Log-probability of each output token minus that of the best other one: how near it was to being another. NULL where not asked for.';
 
 CREATE TABLE engine_metric (
     run_id INTEGER NOT NULL,

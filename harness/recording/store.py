@@ -22,7 +22,7 @@ import pandas as pd
 
 from harness.errors import HarnessError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 HERE = Path(__file__).parent
 
 
@@ -52,7 +52,8 @@ def connect(path: Path, read_only: bool = True) -> duckdb.DuckDBPyConnection:
         con.close()
         found = "none" if row is None else row[0]
         raise HarnessError(
-            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}"
+            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}. An older "
+            "one is brought up to date by: .venv/bin/python -m harness check --refresh-views"
         )
     return con
 

@@ -16,15 +16,15 @@ CREATE OR REPLACE MACRO high95(x) AS
 
 CREATE OR REPLACE VIEW measured_request AS
 SELECT
-    c.engine, c.sweep, c.repeat, c.in_flight, c.session_id, c.run_id,
-    c.prompt_tokens AS prompt_tokens, c.output_tokens AS asked_output_tokens,
+    c.engine, c.variant, c.sweep, c.repeat, c.load, c.in_flight, c.rate_per_s, c.capacity_frac,
+    c.session_id, c.run_id, c.prompt_tokens,
     r.* EXCLUDE (prompt_tokens, phase), r.prompt_tokens AS server_prompt_tokens
 FROM request r JOIN cell c USING (cell_id)
 WHERE r.phase = 'measured' AND c.verdict = 'VALID';
-COMMENT ON VIEW measured_request IS 'Measured requests of VALID cells, failed ones included, with the keys of their cell. prompt_tokens is the length asked for.';
+COMMENT ON VIEW measured_request IS 'Measured requests of VALID cells, failed ones included, with the keys of their cell. prompt_tokens is the cell''s, asked_prompt_tokens the request''s own, server_prompt_tokens what the server counted.';
 
 CREATE OR REPLACE VIEW ttft AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
     (first_token_ns - sent_ns) / 1e6 AS from_sent_ms,
     (first_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms,
     (first_answer_ns - sent_ns) / 1e6 AS answer_from_sent_ms,
@@ -32,16 +32,31 @@ SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
 FROM measured_request WHERE error IS NULL;
 COMMENT ON VIEW ttft IS 'Time to first token, ms. from_sent = first_token_ns - sent_ns; from_scheduled = first_token_ns - scheduled_ns; answer_*: the same to the first token of the answer, reasoning left out. A chunk that carries only a role is not a token. Left out: failed requests.';
 
+CREATE OR REPLACE VIEW chunk AS
+SELECT cell_id, request_id, chunk_index,
+    first_token_ns + 1000 * sum(gap_us) OVER (
+        PARTITION BY cell_id, request_id ORDER BY chunk_index)::BIGINT AS arrival_ns,
+    tokens, shared
+FROM (
+    SELECT cell_id, request_id, first_token_ns, unnest(list_concat([0::UINTEGER], chunk_gap_us)) AS gap_us,
+        unnest(range(1, len(chunk_gap_us) + 2)) AS chunk_index,
+        unnest(chunk_tokens) AS tokens, unnest(chunk_shared) AS shared
+    FROM measured_request WHERE error IS NULL);
+COMMENT ON VIEW chunk IS 'One row per chunk that carries tokens: chunk_index from 1, arrival_ns on the monotonic clock (to the microsecond after the first), tokens in it (NULL where unknown), and whether it shared its read with a later one. Left out: failed requests.';
+
 CREATE OR REPLACE VIEW inter_chunk AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id, i + 1 AS chunk_index,
-    (chunk_offset_ns[i + 1] - chunk_offset_ns[i]) / 1e6 AS gap_ms,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight,
+    rate_per_s, capacity_frac, cell_id, request_id, i + 1 AS chunk_index,
+    chunk_gap_us[i] / 1e3 AS gap_ms,
     chunk_tokens[i + 1] AS tokens,
     chunk_shared[i] OR chunk_shared[i + 1] AS uncertain
-FROM (SELECT *, unnest(range(1, len(chunk_offset_ns))) AS i FROM measured_request WHERE error IS NULL);
+FROM (
+    SELECT *, unnest(range(1, len(chunk_gap_us) + 1)) AS i FROM measured_request
+    WHERE error IS NULL);
 COMMENT ON VIEW inter_chunk IS 'Inter-chunk latency, ms: arrival of a token-carrying chunk minus arrival of the one before it. chunk_index counts from 1, so the first row of a request is 2. uncertain: one of the two shared its read with another. Left out: failed requests.';
 
 CREATE OR REPLACE VIEW itl AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
     first_token + unnest(range(0, tokens)) AS token_index,
     gap_ms / tokens AS itl_ms
 FROM (
@@ -52,14 +67,14 @@ FROM (
 COMMENT ON VIEW itl IS 'Inter-token latency, ms: the gap before a chunk, shared equally by the tokens in it, one row a token after the first chunk. token_index counts the tokens of the answer from 1. Left out: failed requests, and requests whose tokens per chunk are unknown.';
 
 CREATE OR REPLACE VIEW tpot AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
     (last_token_ns - first_token_ns) / 1e6
         / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0) AS tpot_ms
 FROM measured_request WHERE error IS NULL;
 COMMENT ON VIEW tpot IS 'Time per output token, ms: (last_token_ns - first_token_ns) / (output tokens - tokens of the first chunk). One value a request. Where the tokens of the first chunk are unknown, it counts as one. Left out: failed requests; NULL where all tokens came in one chunk.';
 
 CREATE OR REPLACE VIEW e2e AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
     (last_token_ns - sent_ns) / 1e6 AS from_sent_ms,
     (last_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms
 FROM measured_request WHERE error IS NULL;
@@ -67,42 +82,69 @@ COMMENT ON VIEW e2e IS 'End-to-end latency, ms: last token minus the time it was
 
 CREATE OR REPLACE VIEW outcome AS
 SELECT *, 1 - failed / requests AS success_frac,
-    output_tokens / nullif(measured_s, 0) AS output_tok_per_s
+    output_tokens / nullif(measured_s, 0) AS output_tok_per_s,
+    (requests - failed) / nullif(measured_s, 0) AS requests_per_s
 FROM (
-    SELECT c.engine, c.sweep, c.repeat, c.prompt_tokens, c.in_flight, c.cell_id, c.verdict,
+    SELECT c.engine, c.variant, c.sweep, c.repeat, c.prompt_tokens, c.load, c.in_flight,
+        c.rate_per_s, c.capacity_frac, c.cell_id, c.verdict,
         (c.ended_ns - c.measured_ns) / 1e9 AS measured_s,
         count(*) AS requests,
         count(r.error) AS failed,
         coalesce(sum(r.output_tokens) FILTER (r.error IS NULL), 0)::BIGINT AS output_tokens
     FROM cell c JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
     GROUP BY ALL);
-COMMENT ON VIEW outcome IS 'One row a cell, INVALID ones included: requests sent, failed, share that succeeded, output tokens of the successful ones, and those per second of the measured phase. Failed requests are in every denominator.';
+COMMENT ON VIEW outcome IS 'One row a cell, INVALID ones included: requests sent, failed, share that succeeded, output tokens of the successful ones, and both per second of the measured phase, from its beginning to the end of its last request. Failed requests are in every denominator.';
 
 CREATE OR REPLACE VIEW request_metric AS
-SELECT engine, sweep, repeat, prompt_tokens, in_flight, cell_id, request_id, metric, value_ms
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+    cell_id, request_id, prompt_hash, metric, value_ms
 FROM (
-    SELECT t.engine, t.sweep, t.repeat, t.prompt_tokens, t.in_flight, t.cell_id, t.request_id,
-        t.from_sent_ms AS ttft, t.from_scheduled_ms AS ttft_from_scheduled,
-        e.from_sent_ms AS e2e, e.from_scheduled_ms AS e2e_from_scheduled, p.tpot_ms AS tpot
-    FROM ttft t JOIN e2e e USING (cell_id, request_id) JOIN tpot p USING (cell_id, request_id))
+    SELECT *,
+        (first_token_ns - sent_ns) / 1e6 AS ttft,
+        (first_token_ns - scheduled_ns) / 1e6 AS ttft_from_scheduled,
+        (last_token_ns - sent_ns) / 1e6 AS e2e,
+        (last_token_ns - scheduled_ns) / 1e6 AS e2e_from_scheduled,
+        (last_token_ns - first_token_ns) / 1e6
+            / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0) AS tpot
+    FROM measured_request WHERE error IS NULL)
 UNPIVOT (value_ms FOR metric IN (ttft, ttft_from_scheduled, e2e, e2e_from_scheduled, tpot));
 COMMENT ON VIEW request_metric IS 'The request metrics in long form, ms: metric is ttft, ttft_from_scheduled, e2e, e2e_from_scheduled or tpot.';
 
-CREATE OR REPLACE VIEW level_p50 AS
-SELECT engine, sweep, prompt_tokens, in_flight, metric,
+CREATE OR REPLACE VIEW level_quantile AS
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric, q,
     count(*) AS repeats, sum(n)::BIGINT AS requests,
-    avg(p50) AS p50_ms, low95(p50) AS low_ms, high95(p50) AS high_ms
+    avg(value) AS value_ms, low95(value) AS low_ms, high95(value) AS high_ms
 FROM (
-    SELECT engine, sweep, prompt_tokens, in_flight, metric, repeat,
-        quantile_cont(value_ms, 0.5) AS p50, count(*) AS n
-    FROM request_metric GROUP BY ALL)
+    SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+        repeat, n, unnest([0.5, 0.9, 0.99]) AS q, unnest(quantiles) AS value
+    FROM (
+        SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+            repeat, count(*) AS n, quantile_cont(value_ms, [0.5, 0.9, 0.99]) AS quantiles
+        FROM request_metric GROUP BY ALL))
 GROUP BY ALL;
-COMMENT ON VIEW level_p50 IS 'Median of a request metric at each load level, with its interval: the mean over repeats of the median within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). ms.';
+COMMENT ON VIEW level_quantile IS 'Quantiles of a request metric at each load level (q is 0.5, 0.9 or 0.99), with their intervals: the mean over repeats of the quantile within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). requests says what the sample supports. ms.';
+
+CREATE OR REPLACE VIEW level_p50 AS
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+    repeats, requests, value_ms AS p50_ms, low_ms, high_ms
+FROM level_quantile WHERE q = 0.5;
+COMMENT ON VIEW level_p50 IS 'Median of a request metric at each load level, with its 95 % interval as in level_quantile. ms.';
 
 CREATE OR REPLACE VIEW ttft_p50 AS
-SELECT engine, sweep, prompt_tokens, in_flight, repeats, requests, p50_ms, low_ms, high_ms
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+    repeats, requests, p50_ms, low_ms, high_ms
 FROM level_p50 WHERE metric = 'ttft';
-COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time by engine and prompt length, with its 95 % interval as in level_p50. ms.';
+COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time at each load level, with its 95 % interval as in level_quantile. ms.';
+
+CREATE OR REPLACE VIEW level_outcome AS
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+    count(*) AS repeats, sum(requests)::BIGINT AS requests, sum(failed)::BIGINT AS failed,
+    avg(output_tok_per_s) AS output_tok_per_s,
+    low95(output_tok_per_s) AS tok_low_per_s, high95(output_tok_per_s) AS tok_high_per_s,
+    avg(requests_per_s) AS requests_per_s,
+    low95(requests_per_s) AS requests_low_per_s, high95(requests_per_s) AS requests_high_per_s
+FROM outcome WHERE verdict = 'VALID' GROUP BY ALL;
+COMMENT ON VIEW level_outcome IS 'Throughput at each load level over its VALID cells: mean over repeats and 95 % Student-t interval over the repeats, of output tokens and of successful requests, per second of the measured phase.';
 
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,
@@ -146,7 +188,11 @@ FROM (
         ('sglang:queue_time_seconds_sum', '', 'queue', 'sum'),
         ('sglang:queue_time_seconds_count', '', 'queue', 'count'),
         ('sglang:per_stage_req_latency_seconds_sum', 'stage=prefill_forward', 'prefill', 'sum'),
-        ('sglang:per_stage_req_latency_seconds_count', 'stage=prefill_forward', 'prefill', 'count')
+        ('sglang:per_stage_req_latency_seconds_count', 'stage=prefill_forward', 'prefill', 'count'),
+        ('emulator:request_queue_time_seconds_sum', '', 'queue', 'sum'),
+        ('emulator:request_queue_time_seconds_count', '', 'queue', 'count'),
+        ('emulator:request_prefill_time_seconds_sum', '', 'prefill', 'sum'),
+        ('emulator:request_prefill_time_seconds_count', '', 'prefill', 'count')
     ) s(name, label, stage, part) ON m.name = s.name AND contains(m.labels, s.label)
     GROUP BY ALL)
 GROUP BY ALL;

@@ -1,9 +1,8 @@
 """Engines of a few lines, for tests: a server that answers /health, and what can go wrong."""
 
 import sys
-from pathlib import Path
 
-from harness.engines.base import Engine, Launch
+from harness.engines.base import Engine, Launch, Start
 
 HEALTHY = """
 import http.server, sys
@@ -39,10 +38,8 @@ class Fake(Engine):
     name = "fake"
     pool_pattern = r"KV pool: ([\d,]+) tokens"
 
-    def argv(
-        self, home: Path, model: str, served_name: str, port: int, tier: str, max_model_tokens: int
-    ) -> list[str]:
-        return [sys.executable, "-c", HEALTHY, str(port)]
+    def argv(self, start: Start) -> list[str]:
+        return [sys.executable, "-c", HEALTHY, str(start.port)]
 
 
 def launch(script: str, port: int) -> Launch:

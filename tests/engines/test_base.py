@@ -17,7 +17,7 @@ def argv(name: str, tier: str, model: str = "/m", flags: tuple[str, ...] = ()) -
     return " ".join(launch.argv)
 
 
-def body(name: str, endpoint: str = "completions") -> dict[str, object]:
+def body(name: str, endpoint: str = "completions", logprobs: int = 0) -> dict[str, object]:
     return get(name).request_body(
         endpoint=endpoint,
         prompt_ids=(5, 6),
@@ -25,6 +25,7 @@ def body(name: str, endpoint: str = "completions") -> dict[str, object]:
         output_tokens=7,
         seed=3,
         served_name="smol",
+        logprobs=logprobs,
     )
 
 
@@ -37,7 +38,7 @@ def test_command_lines_of_the_cpu_tier() -> None:
     assert argv("sglang", "cpu") == (
         "/repo/.engines/sglang/bin/python -m sglang.launch_server --model-path /m "
         "--served-model-name smol --host 127.0.0.1 --port 8001 --context-length 2048 "
-        "--enable-metrics --enable-cache-report --decode-log-interval 1 --dtype float32 "
+        "--enable-metrics --enable-cache-report --dtype float32 --decode-log-interval 1 "
         "--device cpu --attention-backend torch_native --sampling-backend pytorch "
         "--disable-overlap-schedule --max-total-tokens 23296"
     )
@@ -57,6 +58,15 @@ def test_command_lines_of_the_gpu_tier() -> None:
         "--served-model-name smol --host 127.0.0.1 --port 8001 --context-length 2048 "
         "--enable-metrics --enable-cache-report --decode-log-interval 8"
     )
+
+
+@pytest.mark.parametrize("name", ["vllm", "sglang", "transformers"])
+@pytest.mark.parametrize("tier", ["cpu", "gpu"])
+def test_a_declared_type_stands_in_for_the_tiers_own(name: str, tier: str) -> None:
+    launch = get(name).launch("/m", "smol", 8001, tier, 2048, ("--x",), ROOT, dtype="bfloat16")
+    words = launch.argv
+    assert words[words.index("--dtype") + 1] == "bfloat16" and words.count("--dtype") == 1
+    assert words[-1] == "--x"
 
 
 def test_one_thread_on_the_cpu_tier_and_offline_where_the_model_is_a_folder(tmp_path: Path) -> None:
@@ -88,6 +98,14 @@ def test_bodies_carry_token_ids_and_a_fixed_length(name: str) -> None:
     chat = body(name, "chat")
     assert chat["messages"] == [{"role": "user", "content": " a b"}]
     assert "prompt" not in chat
+
+
+def test_logprobs_are_asked_for_with_completions_and_where_the_engine_can() -> None:
+    for name in ("vllm", "sglang", "external"):
+        assert body(name, logprobs=2)["logprobs"] == 2
+        assert "logprobs" not in body(name)
+        assert "logprobs" not in body(name, "chat", logprobs=2)
+    assert "logprobs" not in body("transformers", logprobs=2)
 
 
 def test_the_body_for_transformers_fixes_the_length_its_own_way() -> None:

@@ -1,6 +1,7 @@
 import itertools
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -163,6 +164,72 @@ def test_a_kernel_stamp_after_the_user_stamp_is_not_believed() -> None:
     stepped = [at + 10**9 for at in raw(reads).read_kernel_ns]
     got = parse_request(replace(raw(reads), read_kernel_ns=stepped), CLOCK)
     assert got.first_token_ns == 207
+
+
+def scored(tokens: list[str], chosen: list[float], tops: Any, **rest: Any) -> bytes:
+    """One completions chunk with the log-probabilities of its tokens."""
+    logprobs = {"tokens": tokens, "token_logprobs": chosen, "top_logprobs": tops}
+    choice = {"text": "".join(tokens), "finish_reason": None, "logprobs": logprobs}
+    return event({"choices": [choice | rest]})
+
+
+def test_token_texts_and_gaps_as_vllm_sends_them() -> None:
+    got = parse(
+        HEAD,
+        # The chosen token and two more; the half of a character has no text yet.
+        frame(scored([" a"], [-0.25], [{" a": -0.25, " b": -1.75, " c": -3.0}])),
+        frame(scored([""], [-0.5], [{"": -0.5, " d": -0.5625}])),
+        frame(scored(["é", " f"], [-1.0, -0.125], [{"é": -1.0, " x": -2.0}, {" f": -0.125}])),
+        frame(text("", finish="length")) + frame(total(4)) + frame(DONE) + END,
+    )
+    assert got.error is None
+    assert got.token_text == [" a", "", "é", " f"]
+    assert got.token_gap == [1.5, 0.0625, 1.0, None]  # the last one's rival has its text
+    assert got.output_text == " aé f"
+
+
+def test_token_texts_and_gaps_as_sglang_sends_them() -> None:
+    got = parse(
+        HEAD,
+        frame(scored([" a"], [-0.25], [{" a": -0.25, " b": -1.75}])),
+        # A tie, and the byte of a character as Latin-1; the last chunk brings text alone.
+        frame(scored(["Ã"], [-0.5], [{" d": -0.5, "Ã": -0.5}], text="")),
+        frame(scored([], [], [], text="é", finish_reason="length")) + frame(total(2)) + END,
+    )
+    assert got.error is None
+    assert got.token_text == [" a", "Ã"]
+    assert got.token_gap == [1.5, 0.0]
+    assert got.output_text == " aé"
+
+
+def test_without_logprobs_there_are_no_token_texts() -> None:
+    got = parse(HEAD, frame(text("a", finish="stop")), frame(total(1)) + frame(DONE) + END)
+    assert got.token_text is None and got.token_gap is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "tops", "gaps"),
+    [
+        ([-0.5], None, [None]),
+        ([None], [None], [None]),
+        ([-0.5], [{"b": float("nan")}], [None]),
+        ([-0.5], [{"b": float("-inf")}], [None]),
+        (["x"], [{"b": -1.0}], "fault"),
+        ([-0.5], [{"b": 10**400}], "fault"),
+        ([-0.5, -0.5], [{"b": -1.0}], "fault"),
+        ([-0.5], [["b"]], "fault"),
+    ],
+)
+def test_logprobs_that_are_none_are_no_gap_and_nonsense_is_a_fault(
+    chosen: Any, tops: Any, gaps: Any
+) -> None:
+    chunk = frame(scored(["a"], chosen, tops, finish_reason="stop"))
+    got = parse(HEAD, chunk, frame(total(1)) + frame(DONE) + END)
+    if gaps == "fault":
+        assert (got.error or "").startswith("not a completion chunk")
+    else:
+        assert got.error is None
+        assert (got.token_text, got.token_gap) == (["a"], gaps)
 
 
 A = frame(text("a"))

@@ -38,7 +38,7 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     made = create(path)
     made.con.execute("UPDATE recording SET schema_version = 99")
     made.close()
-    with pytest.raises(HarnessError, match="schema version 99; this harness reads version 1"):
+    with pytest.raises(HarnessError, match="schema version 99; this harness reads version 2"):
         connect(path)
 
 
@@ -99,10 +99,10 @@ import random
 made = create(Path(sys.argv[1]))
 try:
     for cell_id in range(1, 400):
-        offsets = [random.getrandbits(50) for _ in range(2000)]
+        gaps = [random.getrandbits(31) for _ in range(2000)]
         with made.transaction():
             made.insert("cell", [cell(cell_id)])
-            rows = [request(cell_id, i, chunk_offset_ns=offsets) for i in range(20)]
+            rows = [request(cell_id, i, chunk_gap_us=gaps) for i in range(20)]
             made.insert("request", rows)
         print(cell_id, flush=True)
 except HarnessError as error:

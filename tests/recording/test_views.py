@@ -11,7 +11,7 @@ FAILED: dict[str, object] = {
     "first_answer_ns": None,
     "last_token_ns": None,
     "output_tokens": None,
-    "chunk_offset_ns": [],
+    "chunk_gap_us": [],
     "chunk_tokens": [],
     "chunk_shared": [],
 }
@@ -58,7 +58,7 @@ def test_chunk_gaps_and_token_gaps_differ_when_a_chunk_holds_two_tokens(
 def test_unknown_tokens_per_chunk_give_no_itl_and_a_single_chunk_no_tpot(
     recording: Recording,
 ) -> None:
-    one = {"chunk_offset_ns": [20 * MS], "chunk_tokens": [4], "chunk_shared": [False]}
+    one = {"chunk_gap_us": [], "chunk_tokens": [4], "chunk_shared": [False]}
     fill(
         recording,
         [cell(1)],

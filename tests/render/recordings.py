@@ -59,7 +59,7 @@ def _about(episode: str, tier: str, odd: str) -> dict[str, list[dict[str, Any]]]
     return {
         "recording": [
             {
-                "schema_version": 1,
+                "schema_version": 2,
                 "recording_id": f"20261130-{tier}-1{odd}",
                 "episode": episode,
                 "tier": tier,
@@ -91,6 +91,8 @@ def _cell(cell: int, run: int, engine: str, repeat: int, prompt: int, odd: str) 
         "cell_id": cell,
         "run_id": run,
         "engine": engine,
+        "variant": engine,
+        "load": "closed",
         "sweep": f"prompt_length{odd}",
         "repeat": repeat,
         "endpoint": "completions",
@@ -121,7 +123,7 @@ def _request(
         "ended_ns": offsets[-1],
         "prompt_tokens": prompt,
         "output_tokens": 8,
-        "chunk_offset_ns": offsets,
+        "chunk_gap_us": [factor * 1_000] * 7,
         "chunk_tokens": [1] * 8,
         "chunk_shared": [False] * 8,
         "finish_reason": f"length{odd}",

@@ -1,0 +1,104 @@
+"""Charts of Episode 02: rows of queries.sql -> plotly figures."""
+
+import plotly.graph_objects as go
+from pandas import DataFrame
+
+from harness.render import theme
+
+NAME = {
+    "transformers": "Transformers, generate()",
+    "transformers-batching": "Transformers, batching",
+    "transformers-batching-bf16": "Transformers, batching, 16 bits",
+    "sglang-bf16": "SGLang, 16 bits",
+    "vllm-fp32": "vLLM, 32 bits",
+    "sglang-fp32": "SGLang, 32 bits",
+}
+
+
+def throughput(rows: DataFrame, tier: str) -> go.Figure:
+    """Output tokens a second, one request at a time and several at once."""
+    fig = theme.figure("Requests in flight", "Output tokens a second", log_x=True)
+    for variant, part in rows.groupby("variant"):
+        fig.add_scatter(
+            x=part.in_flight,
+            y=part.output_tok_per_s,
+            mode="lines+markers",
+            error_y=_interval(part, "output_tok_per_s", "tok_low_per_s", "tok_high_per_s"),
+            **_style(variant, tier),
+        )
+    fig.update_xaxes(tickvals=sorted(set(rows.in_flight)))
+    fig.update_yaxes(rangemode="tozero")
+    return fig
+
+
+def latency(rows: DataFrame, tier: str) -> go.Figure:
+    """Time per output token of one request, one at a time and several at once."""
+    fig = theme.figure("Requests in flight", "TPOT p50, ms", log_x=True)
+    for variant, part in rows.groupby("variant"):
+        fig.add_scatter(
+            x=part.in_flight,
+            y=part.tpot_ms,
+            mode="lines+markers",
+            error_y=_interval(part, "tpot_ms", "tpot_low_ms", "tpot_high_ms"),
+            **_style(variant, tier),
+        )
+    fig.update_xaxes(tickvals=sorted(set(rows.in_flight)))
+    fig.update_yaxes(rangemode="tozero")
+    return fig
+
+
+def company(rows: DataFrame, tier: str) -> go.Figure:
+    """Share of the prompts whose answer stays the same when others are in the batch."""
+    fig = theme.figure("Requests in flight", "Same text as alone, % of prompts", log_x=True)
+    for variant, part in rows.groupby("variant"):
+        fig.add_scatter(
+            x=[1, *part.in_flight],
+            y=[100, *part.same_percent],
+            mode="lines+markers",
+            **_style(variant, tier),
+        )
+    fig.update_xaxes(tickvals=[1, *sorted(set(rows.in_flight))])
+    fig.update_yaxes(range=[-3, 103])
+    return fig
+
+
+def near_ties(gaps: DataFrame, company_divergence: DataFrame, tier: str) -> go.Figure:
+    """Gaps between the two likeliest tokens: of all tokens, and of those where answers part."""
+    fig = theme.figure(
+        "Gap between the two likeliest tokens, nats",
+        "Tokens with a smaller gap, %",
+        log_x=True,
+    )
+    for variant, part in gaps.groupby("variant"):
+        shown = part[part.gap > 0]
+        style = _style(variant, tier)
+        fig.add_scatter(x=shown.gap, y=shown.percent, mode="lines", **style)
+        parted = company_divergence[company_divergence.variant == variant].dropna(subset=["gap"])
+        fig.add_scatter(
+            x=parted.gap,
+            y=[part.percent[part.gap <= gap].max() for gap in parted.gap],
+            mode="markers",
+            marker=style["marker"] | {"symbol": "x", "size": 9},
+            name="an answer parts here in company",
+            legendgroup=variant,
+            showlegend=len(parted) > 0,
+        )
+    return fig
+
+
+def _interval(part: DataFrame, middle: str, low: str, high: str) -> dict[str, object]:
+    return {
+        "type": "data",
+        "array": part[high] - part[middle],
+        "arrayminus": part[middle] - part[low],
+    }
+
+
+def _style(variant: str, tier: str) -> dict[str, dict[str, object]]:
+    """The colour of its engine; another line for another configuration."""
+    style = theme.style(variant.partition("-")[0], tier)
+    style |= {"name": NAME.get(variant, style["name"]), "legendgroup": variant}
+    if "-" in variant:
+        style["line"] |= {"dash": "dashdot" if variant.endswith("-batching") else "longdash"}
+        style["marker"] |= {"symbol": "square"}
+    return style

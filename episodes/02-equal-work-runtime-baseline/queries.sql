@@ -1,0 +1,200 @@
+-- name: equal_work
+-- The proof of equal work, over the requests that enter the figures: prompts, tokens in and out, and
+-- the text of the answers. Equal hashes are equal texts. NULL: the engine does not report it.
+SELECT sweep, variant, count(*) AS requests,
+    sum(server_prompt_tokens)::BIGINT AS tokens_in, sum(output_tokens)::BIGINT AS tokens_out,
+    sum(cached_tokens)::BIGINT AS cached_tokens,
+    md5(string_agg(prompt_hash::VARCHAR, ' ' ORDER BY prompt_hash))[1:8] AS prompts_hash,
+    md5(string_agg(md5(output_text), '' ORDER BY prompt_hash, cell_id, request_id))[1:8]
+        AS answers_hash
+FROM measured_request WHERE error IS NULL AND sweep IN ('speed', 'chat')
+GROUP BY ALL ORDER BY sweep DESC, variant
+
+-- name: equal_work_holds
+-- Whether prompts and token counts are the same for all variants, in each sweep of the comparison.
+SELECT bool_and(prompts = 1) AS prompts_equal FROM (
+    SELECT sweep, count(DISTINCT prompts) AS prompts FROM (
+        SELECT sweep, variant, md5(string_agg(
+            prompt_hash || ':' || server_prompt_tokens || ':' || output_tokens, ' '
+            ORDER BY prompt_hash, in_flight)) AS prompts
+        FROM measured_request WHERE error IS NULL AND sweep IN ('speed', 'chat') GROUP BY ALL)
+    GROUP BY sweep)
+
+-- name: verdicts
+-- Cells and verdicts, and what each variant answered when it was asked for the capital of France
+-- (the first line: the length of the answer is fixed, so the model runs on past its end).
+SELECT c.variant, r.version, count(*) AS cells, count(*) FILTER (c.verdict = 'VALID') AS valid,
+    string_agg(DISTINCT split_part(array_to_string(c.reasons, '; '), ':', 1), ', ') AS reasons,
+    split_part(any_value(r.probe_answer), chr(10), 1) AS answer
+FROM cell c JOIN engine_run r USING (run_id)
+GROUP BY ALL ORDER BY c.variant
+
+-- name: throughput
+-- Output tokens a second alone and eight at a time, with the interval over repeats.
+SELECT variant, in_flight, output_tok_per_s, tok_low_per_s, tok_high_per_s, repeats
+FROM level_outcome WHERE sweep = 'speed'
+ORDER BY variant, in_flight
+
+-- name: latency
+-- TTFT, TPOT and E2E p50 at both loads, with their intervals over repeats.
+SELECT variant, in_flight,
+    max(p50_ms) FILTER (metric = 'ttft') AS ttft_ms,
+    max(low_ms) FILTER (metric = 'ttft') AS ttft_low_ms,
+    max(high_ms) FILTER (metric = 'ttft') AS ttft_high_ms,
+    max(p50_ms) FILTER (metric = 'tpot') AS tpot_ms,
+    max(low_ms) FILTER (metric = 'tpot') AS tpot_low_ms,
+    max(high_ms) FILTER (metric = 'tpot') AS tpot_high_ms,
+    max(p50_ms) FILTER (metric = 'e2e') AS e2e_ms
+FROM level_p50 WHERE sweep = 'speed'
+GROUP BY ALL ORDER BY variant, in_flight
+
+-- name: gain
+-- Throughput with eight in flight over throughput alone: in each repeat, then mean and interval.
+WITH one AS (
+    SELECT variant, repeat, max(output_tok_per_s) FILTER (in_flight = 8)
+        / max(output_tok_per_s) FILTER (in_flight = 1) AS gain
+    FROM outcome WHERE sweep = 'speed' AND verdict = 'VALID' GROUP BY ALL)
+SELECT variant, avg(gain) AS gain, low95(gain) AS low, high95(gain) AS high
+FROM one GROUP BY variant ORDER BY variant
+
+-- name: agreement
+-- Of the prompts, how many each variant answered with the text that vLLM gave in 32-bit floats, by
+-- sweep; one answer a prompt and load.
+SELECT a.sweep, b.variant, count(*) AS prompts,
+    count(*) FILTER (a.output_text = b.output_text) AS same,
+    100 * avg((a.output_text = b.output_text)::INT) AS same_percent
+FROM measured_request a JOIN measured_request b USING (sweep, repeat, in_flight, prompt_hash)
+WHERE a.variant = 'vllm' AND b.variant <> 'vllm' AND a.error IS NULL AND b.error IS NULL
+    AND a.sweep IN ('speed', 'alone', 'chat') AND NOT ends_with(b.variant, '-bf16')
+GROUP BY ALL ORDER BY a.sweep DESC, b.variant
+
+-- name: divergence
+-- Where two answers to one prompt part, 16 prompts alone: the first token of the left one that
+-- differs, and how much likelier it was there than the runner-up. ratio: both probabilities'.
+WITH pair AS (
+    SELECT a.variant AS left_one, b.variant AS right_one, a.prompt_hash, a.token_text,
+        a.token_gap, list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
+            lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
+    FROM measured_request a JOIN measured_request b USING (sweep, prompt_hash)
+    WHERE a.sweep = 'alone' AND a.token_text IS NOT NULL
+        AND (a.variant, b.variant) IN (
+            ('vllm', 'transformers'), ('vllm', 'transformers-batching'), ('vllm', 'sglang'),
+            ('sglang', 'sglang-bf16'), ('vllm', 'transformers-batching-bf16'))),
+parted AS (
+    SELECT *, list_filter(range(1, len(token_text) + 1),
+        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
+    FROM pair WHERE place IS NOT NULL)
+SELECT left_one, right_one, prompt_hash, token, token_gap[token] AS gap,
+    exp(token_gap[token]) AS ratio
+FROM parted ORDER BY left_one, right_one, token
+
+-- name: divergence_summary
+-- The same pairs in short: how many of the prompts part, at which token, and the gap there.
+WITH pair AS (
+    SELECT a.variant AS left_one, b.variant AS right_one, a.prompt_hash, a.token_text,
+        a.token_gap, list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
+            lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
+    FROM measured_request a JOIN measured_request b USING (sweep, prompt_hash)
+    WHERE a.sweep = 'alone' AND a.token_text IS NOT NULL
+        AND (a.variant, b.variant) IN (
+            ('vllm', 'transformers'), ('vllm', 'transformers-batching'), ('vllm', 'sglang'),
+            ('sglang', 'sglang-bf16'), ('vllm', 'transformers-batching-bf16'))),
+parted AS (
+    SELECT *, list_filter(range(1, len(token_text) + 1),
+        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
+    FROM pair)
+SELECT left_one, right_one, count(*) AS prompts, count(token) AS parted,
+    min(token) AS first_token, max(token_gap[token]) AS widest_gap
+FROM parted GROUP BY ALL ORDER BY left_one, right_one
+
+-- name: company
+-- Temperature zero, the same 16 prompts: how many answers keep their text when the request shares
+-- its batch. Alone is the same variant with one request in flight.
+SELECT b.variant, b.in_flight, count(*) AS prompts,
+    count(*) FILTER (a.output_text = b.output_text) AS same,
+    100 * avg((a.output_text = b.output_text)::INT) AS same_percent
+FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
+WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND a.error IS NULL AND b.error IS NULL
+GROUP BY ALL ORDER BY b.variant, b.in_flight
+
+-- name: company_divergence
+-- Where an answer in company parts from the same variant's answer alone: the token, and how much
+-- likelier it was, alone, than the runner-up. NULL where the variant gives no log-probabilities.
+WITH pair AS (
+    SELECT b.variant, b.in_flight, a.prompt_hash, a.token_text, a.token_gap,
+        list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
+            lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
+    FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
+parted AS (
+    SELECT *, list_filter(range(1, len(token_text) + 1),
+        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
+    FROM pair WHERE place IS NOT NULL)
+SELECT variant, in_flight, prompt_hash, token, token_gap[token] AS gap
+FROM parted ORDER BY variant, in_flight, token
+
+-- name: gaps
+-- How near the second likeliest token is: hundredths of all gaps of the answers alone, in nats.
+SELECT variant, unnest(range(0, 101)) AS percent,
+    unnest(quantile_cont(gap, [x / 100 for x in range(0, 101)])) AS gap
+FROM (
+    SELECT variant, unnest(token_gap) AS gap FROM measured_request
+    WHERE sweep = 'alone' AND token_gap IS NOT NULL)
+GROUP BY variant ORDER BY variant, percent
+
+-- name: near_tie_share
+-- Tokens of the answers alone: how many, the smallest gap, how many are exact ties, and how many lie
+-- within 0.125, the step of bfloat16 between 16 and 32.
+SELECT variant, count(gap) AS tokens, min(gap) AS smallest,
+    100 * avg((gap = 0)::INT) AS tied_percent, 100 * avg((gap <= 0.125)::INT) AS below_step_percent
+FROM (
+    SELECT variant, unnest(token_gap) AS gap FROM measured_request
+    WHERE sweep = 'alone' AND token_gap IS NOT NULL)
+GROUP BY variant ORDER BY variant
+
+-- name: company_divergence_summary
+-- Answers in company that part from the answer alone, all batch sizes together.
+WITH pair AS (
+    SELECT b.variant, a.token_text, a.token_gap,
+        list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
+            lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
+    FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
+parted AS (
+    SELECT *, list_filter(range(1, len(token_text) + 1),
+        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
+    FROM pair)
+SELECT variant, count(place) AS parted, median(token) AS median_token,
+    median(token_gap[token]) AS median_gap, max(token_gap[token]) AS widest_gap
+FROM parted GROUP BY variant ORDER BY variant
+
+-- name: model
+-- What the model's own configuration says. Parameters: two bytes each in the weight file.
+SELECT model_id, weight_bytes / 2 AS parameters FROM model
+
+-- name: cost
+-- What the speed cells cost on the engine's one core, measured phases alone, at the price declared
+-- for the tier in the experiment that was recorded.
+WITH declared AS (
+    SELECT CAST(regexp_extract(split_part(experiment_toml, '[tier.' || tier || ']', 2),
+        'usd_per_hour = ([0-9.]+)', 1) AS DOUBLE) AS usd_per_hour
+    FROM recording)
+SELECT o.variant, o.in_flight, sum(o.measured_s) AS seconds,
+    sum(o.output_tokens)::BIGINT AS output_tokens,
+    sum(o.measured_s) / 3600 / sum(o.output_tokens) * 1e6 * any_value(d.usd_per_hour)
+        AS usd_per_million
+FROM outcome o, declared d WHERE o.sweep = 'speed' AND o.verdict = 'VALID'
+GROUP BY ALL ORDER BY o.variant, o.in_flight
+
+-- name: overhead
+-- How long each engine took to start.
+SELECT variant, count(*) AS starts, avg((ready_ns - started_ns) / 1e9) AS ready_s
+FROM engine_run GROUP BY variant ORDER BY variant
+
+-- name: client_health
+-- The instrument: user-space lag and shared reads of the load process, worst cell.
+SELECT variant, max(CAST(client ->> 'user_lag_p99_ns' AS BIGINT)) / 1e6 AS user_lag_ms,
+    sum(CAST(client ->> 'shared_chunks' AS BIGINT)) AS shared_chunks,
+    sum(CAST(client ->> 'chunks' AS BIGINT)) AS chunks,
+    sum(CAST(client ->> 'unstamped_reads' AS BIGINT)) AS unstamped_reads
+FROM cell GROUP BY variant ORDER BY variant

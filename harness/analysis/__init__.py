@@ -1,0 +1,1 @@
+"""From the rows of a recording to what they say: comparisons, goodput, cost."""

@@ -1,0 +1,129 @@
+"""The requests of one cell, in the order in which they are planned: prompt, length, due time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from harness import arrivals
+from harness.errors import HarnessError
+from harness.experiment import Seeds, Tier
+from harness.schedule import Cell
+from harness.workload import Prompt, conversation, of_blocks, prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One request. due_ns: since the measured phase began; None in a closed loop and for a later
+    turn, which is due think_ns after the answer before it."""
+
+    phase: str
+    prompt: Prompt
+    output_tokens: int
+    due_ns: int | None = None
+    session: int | None = None
+    turn: int | None = None
+    think_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Worklist:
+    """Gives the requests of a cell, the same ones each time it is asked.
+
+    rate_per_s: of an open loop at a rate. added_tokens: what the server adds to each prompt, which
+    gets as many words fewer. words: their token ids, None where only text can be sent. folder:
+    where a trace lies.
+    """
+
+    cell: Cell
+    tier: Tier
+    seeds: Seeds
+    rate_per_s: float | None
+    added_tokens: int
+    words: dict[str, int] | None
+    folder: Path
+
+    def __iter__(self) -> Iterator[Work]:
+        """Warm-up first. Raises HarnessError for a trace that can't be read or doesn't fit."""
+        sweep = self.cell.level.sweep
+        made = self._prompts()
+        warmup = islice(made, sweep.warmup_requests)
+        yield from (Work("warmup", prompt, sweep.output_tokens) for prompt in warmup)
+        if sweep.load == "trace":
+            yield from self._trace()
+        elif sweep.turns > 1:
+            yield from self._sessions(made)
+        else:
+            for due_ns, prompt in zip(self._due_ns(), made, strict=False):
+                yield Work("measured", prompt, sweep.output_tokens, due_ns)
+
+    def _prompts(self) -> Iterator[Prompt]:
+        level = self.cell.level
+        return prompts(
+            seed=self.seeds.prompts,
+            repeat=1 if level.sweep.same_prompts else self.cell.repeat,
+            level=level.number,
+            n_tokens=level.prompt_tokens - self.added_tokens,
+            ids=self.words,
+        )
+
+    def _due_ns(self) -> Iterator[int | None]:
+        """One due time a request, or a session; it ends where the cell has all that it needs."""
+        sweep, repeat = self.cell.level.sweep, self.cell.repeat
+        seed = f"{self.seeds.arrivals}:{repeat}:{self.cell.level.number}"
+        needed = -(-self.cell.level.min_requests // sweep.turns)
+        rate_per_s = self.rate_per_s or 0.0
+        match sweep.load:
+            case "closed":
+                prepared = -(-sweep.max_requests // sweep.turns) or needed
+                yield from (None for _ in range(prepared))
+                return
+            case "stages":
+                yield from arrivals.stages(sweep.stages, sweep.ramp, seed)
+                return
+            case "constant":
+                due = arrivals.constant(rate_per_s)
+            case _:
+                due = arrivals.gamma(rate_per_s, sweep.burstiness, seed)
+        for number, due_ns in enumerate(due, start=1):
+            yield due_ns
+            if number >= needed and due_ns >= sweep.min_duration_s * 1e9:
+                return
+
+    def _sessions(self, made: Iterator[Prompt]) -> Iterator[Work]:
+        sweep = self.cell.level.sweep
+        for session, (due_ns, first) in enumerate(zip(self._due_ns(), made, strict=False), start=1):
+            turns = conversation(
+                first, sweep.turns, sweep.output_tokens, sweep.turn_tokens, self.words
+            )
+            think_ns = round(sweep.think_s * 1e9)
+            for turn, prompt in enumerate(turns, start=1):
+                yield Work(
+                    "measured",
+                    prompt,
+                    sweep.output_tokens,
+                    due_ns if turn == 1 else None,
+                    session,
+                    turn,
+                    think_ns if turn > 1 else 0,
+                )
+
+    def _trace(self) -> Iterator[Work]:
+        sweep = self.cell.level.sweep
+        path = self.folder / sweep.trace
+        rows = arrivals.trace(path, sweep.time_scale)
+        for number, row in enumerate(islice(rows, sweep.max_requests or None), start=1):
+            if row.prompt_tokens + row.output_tokens > self.tier.max_model_tokens:
+                raise HarnessError(
+                    f"{path}, request {number}: {row.prompt_tokens} + {row.output_tokens} tokens "
+                    f"are more than max_model_tokens = {self.tier.max_model_tokens}"
+                )
+            prompt = of_blocks(
+                self.seeds.prompts,
+                row.block_ids,
+                sweep.trace_block_tokens,
+                max(row.prompt_tokens - self.added_tokens, 1),
+                number,
+                self.words,
+            )
+            yield Work("measured", prompt, row.output_tokens, row.due_ns)

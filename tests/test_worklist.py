@@ -1,0 +1,146 @@
+"""The requests of a cell: as many as asked for, due when asked for, of the lengths asked for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.experiment import Experiment, load
+from harness.schedule import cells, levels
+from harness.worklist import Work, Worklist
+from tests.test_experiment import DECLARATION, write
+
+
+def declared(folder: Path, **sweep: Any) -> Experiment:
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in sweep.items())
+    text = DECLARATION
+    for key in (*sweep, *(["in_flight"] if "load" in sweep else [])):
+        text = "\n".join(line for line in text.split("\n") if not line.startswith(f"{key} ="))
+    return load(write(folder, text + lines))
+
+
+def works(folder: Path, repeat: int = 1, **sweep: Any) -> list[Work]:
+    experiment = declared(folder, **sweep)
+    tier = experiment.tiers["cpu"]
+    cell = replace(cells(experiment, tier, ("a",))[0], repeat=repeat)
+    return list(Worklist(cell, tier, experiment.seeds, cell.level.rate_per_s, 0, None, folder))
+
+
+def test_a_closed_loop_has_no_due_times(tmp_path: Path) -> None:
+    made = works(tmp_path, prompt_tokens=[8], min_duration_s=1.0, max_requests=5)
+    assert [work.phase for work in made] == ["warmup"] + ["measured"] * 5
+    assert {work.due_ns for work in made} == {None}
+    assert {work.prompt.n_tokens for work in made} == {8}
+
+
+def test_a_closed_loop_does_its_rounds(tmp_path: Path) -> None:
+    assert len(works(tmp_path, in_flight=3, rounds=4, prompt_tokens=[8])) == 1 + 12
+    assert len(works(tmp_path, in_flight=1, rounds=1, prompt_tokens=[8])) == 1 + 2
+
+
+def test_an_open_loop_ends_where_both_minimums_are_met(tmp_path: Path) -> None:
+    open_loop: dict[str, Any] = {
+        "load": "constant",
+        "rate_per_s": [4],
+        "connections": 9,
+        "prompt_tokens": [8],
+    }
+    by_count = works(tmp_path, **open_loop, min_requests=6)
+    assert [work.due_ns for work in by_count] == [None, *(250_000_000 * i for i in range(1, 7))]
+    by_time = works(tmp_path, **open_loop, min_requests=1, min_duration_s=2)
+    assert by_time[-1].due_ns == 2_000_000_000
+
+
+def test_arrivals_differ_by_repeat_and_not_by_anything_else(tmp_path: Path) -> None:
+    poisson: dict[str, Any] = {
+        "load": "poisson",
+        "rate_per_s": [4],
+        "connections": 9,
+        "min_requests": 20,
+    }
+    first, again, other = (works(tmp_path, repeat=r, **poisson) for r in (1, 1, 2))
+    assert first == again
+    assert [w.due_ns for w in first] != [w.due_ns for w in other]
+
+
+def test_a_session_grows_by_its_answer_and_the_next_question(tmp_path: Path) -> None:
+    made = works(
+        tmp_path, turns=3, think_s=2, turn_tokens=5, min_requests=4, prompt_tokens=[8],
+        warmup_requests=0,
+    )  # fmt: skip
+    assert [(w.session, w.turn) for w in made] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+    assert [w.prompt.n_tokens for w in made[:3]] == [8, 17, 26]  # 4 answered and 5 asked each time
+    assert [w.think_ns for w in made[:3]] == [0, 2_000_000_000, 2_000_000_000]
+    for before, after in ((0, 1), (1, 2), (3, 4)):
+        assert made[after].prompt.text.startswith(made[before].prompt.text)
+    assert not made[3].prompt.text.startswith(made[0].prompt.text[:8])
+
+
+def test_equal_blocks_of_a_trace_are_equal_words(tmp_path: Path) -> None:
+    rows = [(0, 40, [1, 2]), (5, 48, [1, 2, 3]), (9, 20, [7]), (9, 40, [])]
+    lines = [
+        json.dumps({"timestamp": t, "input_length": n, "output_length": 4, "hash_ids": ids})
+        for t, n, ids in rows
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    trace: dict[str, Any] = {
+        "load": "trace",
+        "trace": "t.jsonl",
+        "trace_block_tokens": 16,
+        "connections": 4,
+    }
+    made = works(tmp_path, **trace, prompt_tokens=[8])[1:]
+    assert [w.prompt.n_tokens for w in made] == [40, 48, 20, 40]
+    assert [w.due_ns for w in made] == [0, 5_000_000, 9_000_000, 9_000_000]
+    one, two = made[0].prompt.text.split(), made[1].prompt.text.split()
+    assert one[:32] == two[:32]  # two whole blocks; what follows is of each alone
+    assert one[32:] != two[32:40]
+    assert made[2].prompt.text.split()[:16] != one[:16]
+
+
+def test_a_trace_that_does_not_fit_names_its_request(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"timestamp": 0, "input_length": 500, "output_length": 9}')
+    trace: dict[str, Any] = {"load": "trace", "trace": "t.jsonl", "connections": 4}
+    with pytest.raises(HarnessError, match=r"request 1: 500 \+ 9 tokens.*max_model_tokens = 128"):
+        works(tmp_path, **trace)
+
+
+def test_levels_may_share_their_prompts(tmp_path: Path) -> None:
+    experiment = declared(tmp_path, in_flight=[1, 2], same_prompts=True, prompt_tokens=[8])
+    tier = experiment.tiers["cpu"]
+    assert [(level.in_flight, level.number) for level in levels(tier)] == [(1, 0), (2, 0)]
+    made = [
+        list(Worklist(cell, tier, experiment.seeds, None, 0, None, tmp_path))
+        for cell in cells(experiment, tier, ("a",))
+    ]
+    assert all(each == made[0] for each in made)
+
+
+def test_what_needs_the_capacity_comes_last_in_the_first_repeat(tmp_path: Path) -> None:
+    text = (
+        DECLARATION
+        + """
+[[tier.cpu.sweep]]
+name = "open"
+endpoint = "completions"
+prompt_tokens = [8]
+output_tokens = 4
+load = "poisson"
+capacity_frac = [0.5, 0.9]
+capacity_of = "length"
+connections = 8
+warmup_requests = 1
+min_requests = 2
+engines = ["a"]
+"""
+    )
+    experiment = load(write(tmp_path, text))
+    planned = cells(experiment, experiment.tiers["cpu"], ("a", "b"))
+    first = [
+        cell.level.capacity_frac for cell in planned if (cell.variant, cell.repeat) == ("a", 1)
+    ]
+    assert first[:2] == [None, None] and set(first[2:]) == {0.5, 0.9}
+    assert {cell.level.sweep.name for cell in planned if cell.variant == "b"} == {"length"}
