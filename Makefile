@@ -26,6 +26,9 @@ record: setup ## record an episode: EPISODE=00 [ENGINE=vllm] [TIER=cpu] [URL=htt
 	@test -n "$(EPISODE)" || { echo "which episode? make record EPISODE=00" >&2; exit 2; }
 	@$(RUN) record "$(EPISODE)" --port "$(PORT)" $(if $(ENGINE),--engine "$(ENGINE)") $(if $(TIER),--tier "$(TIER)") $(if $(URL),--url "$(URL)") $(if $(MODEL),--model "$(MODEL)")
 
+calibrate: setup ## find what this client can measure on this machine, into data/calibration/
+	$(RUN) calibrate
+
 engines: setup ## list the engines and what is installed of them
 	$(RUN) engines
 

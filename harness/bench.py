@@ -30,7 +30,7 @@ from harness.engines.ports import free_port
 from harness.errors import HarnessError
 from harness.load.clock import Clock
 from harness.load.parse import parse_request
-from harness.load.plan import LoadPlan, PlannedRequest
+from harness.load.plan import LoadPlan, PlannedRequest, save_plan
 from harness.load.spool import read_anchors, read_requests
 
 GAP_MS = 20  # 50 chunks/s a stream
@@ -148,9 +148,8 @@ def _repeat(port: int, streams: int, seconds: float) -> dict[str, float]:
             timeout_s=seconds * 3 + 10,
             core=CLIENT_CORE,
             spool_path=str(spool),
-            requests=requests,
         )
-        plan.save(Path(folder, "plan.json"))
+        save_plan(Path(folder, "plan.json"), plan, requests)
         argv = [sys.executable, "-m", "harness.load", str(Path(folder, "plan.json"))]
         output = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout
         return _compare(spool, json.loads(output.splitlines()[-1]))

@@ -18,7 +18,6 @@ from typing import Any
 
 from harness.engines.base import Engine
 from harness.errors import HarnessError
-from harness.experiment import Tier
 from harness.load.clock import Anchor, Clock
 from harness.load.launch import LoadResult
 from harness.load.launch import run as run_load

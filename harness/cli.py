@@ -1,4 +1,4 @@
-"""The command line: python -m harness record | doctor | engines | site | check.
+"""The command line: python -m harness record | calibrate | doctor | engines | site | check.
 
 It alone joins the rooms. A fault the user can act on is one line on standard error and exit code
 1; the last line of `record` on standard output is one JSON object.
@@ -8,6 +8,7 @@ import json
 import logging
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -50,6 +51,19 @@ def record(
     asked = Request(root.resolve(), episode, tier, engine, server, model, port)
     summary = run(asked, err, lambda path: manifest.update(asked.root, path))
     print(json.dumps(summary))
+
+
+@app.command()
+def calibrate(root: Root = HERE) -> None:
+    """Find how much load this client can time on this machine, for the recordings to come."""
+    from harness.calibrate import calibrate as run
+    from harness.record import commit
+
+    def say(line: str) -> None:
+        err.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    path = run(root.resolve(), say, commit(root.resolve()))
+    print(json.dumps(json.loads(path.read_text(encoding="utf-8"))["processes"]))
 
 
 @app.command()
@@ -119,6 +133,29 @@ def check(
 
     for line in run(root.resolve(), refresh_views, rejudge):
         print(line)
+
+
+@app.command()
+def compare(
+    recording: Annotated[Path, typer.Argument(help="A recording, such as data/01/NAME.duckdb.")],
+    a: Annotated[str, typer.Option(help="Cells by their keys: engine=vllm,in_flight=8.")],
+    b: Annotated[str, typer.Option(help="The same; the level that one side names holds for both.")],
+    metric: Annotated[str, typer.Option(help="Such as ttft, tpot, output_tok_per_s.")],
+    statistic: Annotated[str, typer.Option(help="mean, or a percentile such as p90.")] = "p50",
+) -> None:
+    """Compare two choices of cells: the proof of equal work, the ratio, its interval."""
+    from harness.analysis import cells, compare
+    from harness.recording.store import connect
+
+    with connect(recording) as con:
+        found = compare.compare(con, cells.parse(a), cells.parse(b), metric, statistic)
+    for row in found.checks:
+        print(f"{'equal  ' if row.equal else 'differs'} {row.check}: {row.a} | {row.b}")
+    for pair in found.ratios:
+        values = f"{pair.a:.4g} / {pair.b:.4g} {found.unit} = {pair.ratio:.3f}"
+        print(f"{pair.place}: {values} ({pair.samples} values)")
+    print(found.sentence)
+    print(json.dumps(asdict(found)))
 
 
 def main() -> None:

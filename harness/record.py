@@ -29,8 +29,8 @@ from harness.recording.store import Recording, sha256
 from harness.schedule import Cell, cells
 from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
 from harness.telemetry import machine
-from harness.workload import word_ids
 from harness.worklist import Worklist
+from harness.workload import word_ids
 
 
 def record(
@@ -198,7 +198,7 @@ def _begin(
                     "started_ns": time.monotonic_ns(),
                     "boot_id": machine.boot_id(),
                     "harness_version": __version__,
-                    "harness_commit": _commit(asked.root),
+                    "harness_commit": commit(asked.root),
                     "lock_sha256": sha256(lock) if lock.exists() else None,
                     "calibration": calibration,
                     "machine": machine.describe()
@@ -300,7 +300,7 @@ def _share_of_capacity(recording: Recording, cell: Cell) -> float | None:
     return float(level.capacity_frac * capacity)
 
 
-def _commit(root: Path) -> str | None:
+def commit(root: Path) -> str | None:
     """The checkout's commit, marked where files differ; None outside a checkout."""
     git = ["git", "-C", str(root)]
     try:

@@ -9,10 +9,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_reason_of_a_verdict_is_on_the_method_page() -> None:
-    code = "".join(
-        (ROOT / "harness" / name).read_text() for name in ("recording/verdict.py", "session.py")
-    )
-    reasons = set(re.findall(r'f?"([a-z]+_?[a-z]+): ', code)) | {"prompt_length", "output_length"}
+    files = [*(ROOT / "harness" / "recording").glob("checks_*.py"), ROOT / "harness" / "session.py"]
+    code = "".join(path.read_text() for path in files)
+    reasons = set(re.findall(r'f?"([a-z]+_?[a-z]+): ', code))
     listed = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs/method.md").read_text(), re.M))
     assert {"errors", "warm_cache", "minimums", "client_busy", "wrong_answer"} <= reasons
     assert reasons == listed

@@ -119,6 +119,33 @@ def test_levels_may_share_their_prompts(tmp_path: Path) -> None:
     assert all(each == made[0] for each in made)
 
 
+def test_sweeps_may_share_their_prompts_and_stand_in_the_first_repeats_alone(
+    tmp_path: Path,
+) -> None:
+    closed = """
+[[tier.cpu.sweep]]
+name = "NAME"
+endpoint = "completions"
+prompt_tokens = [8]
+output_tokens = 4
+in_flight = [2]
+warmup_requests = 1
+min_requests = 2
+same_prompts = true
+repeats = 1
+"""
+    text = DECLARATION + closed.replace("NAME", "alone") + closed.replace("NAME", "batch")
+    experiment = load(write(tmp_path, text))
+    tier = experiment.tiers["cpu"]
+    found = cells(experiment, tier, ("a",))
+    shared = [cell for cell in found if cell.level.sweep.same_prompts]
+    assert [cell.repeat for cell in shared] == [1, 1]
+    assert max(cell.repeat for cell in found) == tier.repeats > 1
+    assert len({cell.level.number for cell in shared}) == 1
+    others = {cell.level.number for cell in found if cell not in shared}
+    assert not others & {cell.level.number for cell in shared}
+
+
 def test_what_needs_the_capacity_comes_last_in_the_first_repeat(tmp_path: Path) -> None:
     text = (
         DECLARATION

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 from harness.errors import HarnessError
-from harness.recording.store import HERE, SCHEMA_VERSION, apply_views
+from harness.recording.store import BLOCK_BYTES, HERE, SCHEMA_VERSION, apply_views
 
 
 def migrate(path: Path) -> bool:
@@ -44,7 +44,7 @@ def _rewrite(path: Path, draft: Path) -> None:
     quoted = [str(file).replace("'", "''") for file in (path, draft)]
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{quoted[0]}' AS old (READ_ONLY)")
-        con.execute(f"ATTACH '{quoted[1]}' AS new (BLOCK_SIZE 16384)")
+        con.execute(f"ATTACH '{quoted[1]}' AS new (BLOCK_SIZE {BLOCK_BYTES})")
         con.execute("USE new")
         con.execute((HERE / "schema.sql").read_text(encoding="utf-8"))
         con.execute((HERE / "migrations" / f"{SCHEMA_VERSION}.sql").read_text(encoding="utf-8"))

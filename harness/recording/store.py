@@ -23,6 +23,7 @@ import pandas as pd
 from harness.errors import HarnessError
 
 SCHEMA_VERSION = 2
+BLOCK_BYTES = 32_768  # smaller ones can't hold a bit-packed group (DuckDB 2.0), larger ones waste
 HERE = Path(__file__).parent
 
 
@@ -52,8 +53,8 @@ def connect(path: Path, read_only: bool = True) -> duckdb.DuckDBPyConnection:
         con.close()
         found = "none" if row is None else row[0]
         raise HarnessError(
-            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}. An older "
-            "one is brought up to date by: .venv/bin/python -m harness check --refresh-views"
+            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}. One that "
+            "is older: .venv/bin/python -m harness check --refresh-views"
         )
     return con
 
@@ -174,7 +175,7 @@ class Recording:
         quoted = str(draft).replace("'", "''")
         try:
             draft.unlink(missing_ok=True)
-            self.con.execute(f"ATTACH '{quoted}' AS draft (BLOCK_SIZE 16384)")
+            self.con.execute(f"ATTACH '{quoted}' AS draft (BLOCK_SIZE {BLOCK_BYTES})")
             self.con.execute(f'COPY FROM DATABASE "{self._database_name()}" TO draft')
             self.con.execute("CHECKPOINT draft")
             self.con.execute("DETACH draft")

@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from harness.errors import HarnessError
 from harness.render import svg, theme
 from harness.render.escape import text
@@ -18,6 +20,7 @@ from harness.render.source import Source, recording_html, sql_html
 
 KINDS = ("recorded", "cited", "computed", "simulated")
 DATA_LIMIT_BYTES = 15_000
+LEVELS_LIMIT_BYTES = 45_000  # of a figure with a slider, which holds all of its levels
 TABLE_LIMIT_ROWS = 60
 WIDE_PX, NARROW_PX = 720, 360
 
@@ -49,9 +52,10 @@ def draw(figure: Any, ident: str) -> Picture:
     dressed = theme.dress(plain(figure.to_dict()))
     data = json.dumps(_variables(dressed), separators=(",", ":"), ensure_ascii=False)
     size = len(data.encode())
-    if size > DATA_LIMIT_BYTES:
+    limit = LEVELS_LIMIT_BYTES if dressed["layout"].get("meta") else DATA_LIMIT_BYTES
+    if size > limit:
         raise HarnessError(
-            f"figure {ident}: its data is {size:,} bytes, the limit is {DATA_LIMIT_BYTES:,}: "
+            f"figure {ident}: its data is {size:,} bytes, the limit is {limit:,}: "
             "let its query aggregate or thin the rows"
         )
     return Picture(
@@ -89,12 +93,12 @@ def html(
 
 
 def badges(kinds: tuple[str, ...], tier: str) -> str:
-    """One label a kind; "recorded" says on which tier."""
-    return " ".join(
-        f'<span class="tbt-kind tbt-kind-{kind}">'
-        f"{f'recorded on {text(tier)}' if kind == 'recorded' else kind}</span>"
-        for kind in kinds
-    )
+    """One label a kind; "recorded" says on which tier. What the emulator did is no engine's."""
+    emulated = tier == "emulator"
+    said = "simulated: recorded from the emulator" if emulated else f"recorded on {text(tier)}"
+    labels = {"recorded": ("simulated" if emulated else "recorded", said)}
+    shown = (labels.get(kind, (kind, kind)) for kind in kinds)
+    return " ".join(f'<span class="tbt-kind tbt-kind-{k}">{said}</span>' for k, said in shown)
 
 
 def table_html(
@@ -104,7 +108,8 @@ def table_html(
     columns: dict[str, str] | None = None,
     formats: dict[str, str] | None = None,
 ) -> str:
-    """Rows as a table, at most 60, its text escaped. columns: which, in order, with headings."""
+    """Rows as a table, at most 60, its text escaped (Markup is not). columns: which, in order, with
+    headings."""
     shown = columns or {name: name for name in result.columns}
     records = result.records()
     head = "".join(f'<th scope="col">{text(title)}</th>' for title in shown.values())
@@ -140,7 +145,8 @@ def cell_text(value: Any, spec: str = "") -> str:
 
 def _cell(value: Any, spec: str) -> str:
     numeric = ' class="tbt-num"' if isinstance(value, int | float) else ""
-    return f"<td{numeric}>{text(cell_text(value, spec))}</td>"
+    shown = value if isinstance(value, Markup) else text(cell_text(value, spec))
+    return f"<td{numeric}>{shown}</td>"
 
 
 def _origin(meta: Meta, queries: list[Query], source: Source | None) -> str:
@@ -151,6 +157,8 @@ def _origin(meta: Meta, queries: list[Query], source: Source | None) -> str:
         "computed": "A formula over declared or recorded inputs.",
         "simulated": "The output of a simulation, not of an engine.",
     }
+    if meta.tier == "emulator":
+        kinds["recorded"] = "From the emulator and no engine; read at build by the queries below."
     said = "".join(f"<dt>Kind: {kind}</dt><dd>{kinds[kind]}</dd>" for kind in meta.kinds)
     body = f'<dl class="tbt-source">{said}</dl>'
     body += "".join(sql_html(query.name, query.sql) for query in queries)

@@ -16,12 +16,13 @@ from harness.render import (
     prose_numbers,
     queries,
     registry,
+    rejected,
     source,
     svg,
     theme,
 )
 from harness.render.escape import text
-from harness.render.prose import Prose, code_hash
+from harness.render.prose import Prose
 from harness.render.registry import Chapter
 
 GENERATED = ("docs/episodes", "docs/lessons", "docs/reference", "docs/assets/data", ".cache/site")
@@ -63,6 +64,11 @@ def build_pages(root: Path) -> None:
             home = _home_picture(prose)
             output.files |= _readme_pictures(prose)
         output.files |= {f"docs/assets/data/{name}.json": data for name, data in prose.data.items()}
+    for chapter in registry.demonstrations(root):
+        prose = Prose(root, chapter, _emulated(root, chapter, entries, kept), kept)
+        output.files[f"docs/reference/{chapter.slug}.md"] = _demonstration(prose)
+        output.files |= {f"docs/assets/data/{name}.json": data for name, data in prose.data.items()}
+    output.files["docs/reference/rejected-runs.md"] = _rejected(root, chapters, entries, kept)
     output.files["docs/episodes/index.md"] = _episode_index(root, chapters, entries)
     output.files["docs/lessons/index.md"] = _lesson_index()
     output.files["docs/reference/data-dictionary.md"] = dictionary.page()
@@ -79,9 +85,53 @@ def _sources(
     for tier in TIERS:
         entry = manifest.newest(entries, chapter.number, tier)
         if entry is not None:
-            key, cached = kept.get("source", code_hash(), entry.file, entry.sha256)
-            found[tier] = cached or kept.put(key, source.read(root, entry))
+            found[tier] = _source(root, entry, kept)
     return found
+
+
+def _source(root: Path, entry: manifest.Entry, kept: queries.Cache) -> source.Source:
+    key, cached = kept.get("source", queries.code_hash(), entry.file, entry.sha256)
+    found: source.Source = cached or kept.put(key, source.read(root, entry))
+    return found
+
+
+def _emulated(
+    root: Path, chapter: Chapter, entries: list[manifest.Entry], kept: queries.Cache
+) -> dict[str, source.Source]:
+    """The newest recording of a demonstration, under the label that all its figures carry."""
+    entry = manifest.newest(entries, chapter.number, "cpu")
+    return {} if entry is None else {"emulator": _source(root, entry, kept)}
+
+
+def _demonstration(prose: Prose) -> str:
+    """A page whose recordings are the emulator's. It says so before anything else."""
+    chapter = prose.chapter
+    parts = [
+        _front_matter(chapter.title, chapter.summary),
+        f"# {chapter.title}\n",
+        f'<p class="tbt-lead">{text(chapter.summary)}</p>\n',
+    ]
+    if prose.sources:
+        parts += [_states(prose, ("emulator",)), prose.render()]
+    else:
+        parts.append(f"Not recorded yet. To record: {_how_to_record(prose.root, chapter)}\n")
+    return "\n".join(parts)
+
+
+def _rejected(
+    root: Path, chapters: list[Chapter], entries: list[manifest.Entry], kept: queries.Cache
+) -> str:
+    """Of every finished recording of a page, whether or not the page shows that recording."""
+    places = {c.number: (f"{c.number} · {c.title}", f"../../episodes/{c.name}/") for c in chapters}
+    places |= {c.number: (c.title, f"../{c.slug}/") for c in registry.demonstrations(root)}
+    shown = []
+    for entry in entries:
+        if entry.finished and entry.episode in places:
+            title, link = places[entry.episode]
+            found = _source(root, entry, kept)
+            shown.append((f"{title}, {found.label}, {entry.recorded[:10]}", link, found))
+    summary = "Every cell that was judged INVALID, with its reasons and the evidence."
+    return _front_matter("Rejected runs", summary) + rejected.page(shown)
 
 
 def _episode(prose: Prose) -> str:
@@ -106,10 +156,10 @@ def _episode(prose: Prose) -> str:
     return "\n".join(parts)
 
 
-def _states(prose: Prose) -> str:
+def _states(prose: Prose, tiers: tuple[str, ...] = TIERS) -> str:
     """Of each tier: recorded when and on what, or the command that records it."""
     items = []
-    for tier in TIERS:
+    for tier in tiers:
         if tier not in prose.sources:
             items.append(
                 f"<dt>{tier}</dt><dd>Not recorded yet. To record: "

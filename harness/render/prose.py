@@ -5,6 +5,8 @@
     {{ figure("ttft", caption="...") }}            a figure of charts.py
     {{ table("ttft", columns={...}) }}             a query as a table
     {{ declared("tier.cpu.repeats") }}             a value of experiment.toml
+    {{ compare("ttft", in_flight=8) }}             of analysis.toml: see comparisons.py
+    {{ goodput_table("chat") }}                    of analysis.toml: see objectives.py
     {{ cited("23,040 bytes", "SmolLM2's config", "https://...") }}
     {{ computed("2 * layers * heads", layers=value("model.layers"), heads=3) }}
     {% if recorded("gpu") %} ... {% endif %}       and {{ not_recorded("gpu") }}
@@ -18,7 +20,6 @@ import hashlib
 import operator
 import tomllib
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ from markupsafe import Markup
 
 from harness.errors import HarnessError
 from harness.render import charts, escape, figure, queries, source
+from harness.render.comparisons import Comparisons
 from harness.render.figure import Picture
+from harness.render.objectives import Objectives
 from harness.render.registry import Chapter
 
 OPERATORS: dict[type[ast.AST], Any] = {
@@ -54,6 +57,11 @@ class Prose:
     data: dict[str, str] = field(default_factory=dict)
     _cited_queries: dict[tuple[str, str], None] = field(default_factory=dict)
     _formulas: list[str] = field(default_factory=list)
+    _analyses: tuple[Comparisons | Objectives, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        place = (self.root, self.folder, self.sources, self.kept)
+        self._analyses = (Comparisons(*place), Objectives(*place))
 
     @property
     def folder(self) -> Path:
@@ -74,6 +82,8 @@ class Prose:
             for name in ("n", "value", "figure", "table", "declared", "cited", "computed")
         }
         helpers |= {"recorded": self.recorded, "not_recorded": self.not_recorded}
+        for each in self._analyses:
+            helpers |= each.helpers
         try:
             body = environment.get_template(path.name).render(**helpers)
         except (HarnessError, TemplateError) as error:
@@ -235,7 +245,7 @@ class Prose:
 
     def _rows(self, name: str, tier: str = "") -> queries.Result:
         query, entry = self._query(name), self.sources[self._tier(tier)].entry
-        key, found = self.kept.get("rows", code_hash(), entry.sha256, query.sql)
+        key, found = self.kept.get("rows", queries.code_hash(), entry.sha256, query.sql)
         if found is None:
             file = f"episodes/{self.chapter.name}/queries.sql"
             found = self.kept.put(key, queries.run(self.root / entry.file, query, file))
@@ -250,7 +260,7 @@ class Prose:
         tier: str,
     ) -> Picture:
         inputs = [self.sources[tier].entry.sha256, *(query.sql for query, _ in rows)]
-        key, found = self.kept.get("figure", code_hash(), source_text, ident, *inputs)
+        key, found = self.kept.get("figure", queries.code_hash(), source_text, ident, *inputs)
         if found is None:
             frames = {query.name: result.frame() for query, result in rows}
             drawn = charts.call(self.folder / "charts.py", chart, frames, tier)
@@ -258,8 +268,9 @@ class Prose:
         return found
 
     def _numbers(self) -> str:
-        """The closing section: each query that a number or table was read by, each formula."""
-        if not self._cited_queries and not self._formulas:
+        """The closing section: each query, formula and comparison that the text rests on."""
+        opened = [part for each in self._analyses for part in each.closing()]
+        if not self._cited_queries and not self._formulas and not opened:
             return ""
         parts = ["\n\n## Where the numbers come from\n"]
         for tier, name in self._cited_queries:
@@ -276,7 +287,10 @@ class Prose:
                 for place, note in enumerate(self._formulas, 1)
             )
             parts.append(f'<p>Computed:</p>\n<ol class="tbt-formulas">{items}</ol>\n')
-        for tier in dict.fromkeys(tier for tier, _ in self._cited_queries):
+        parts += opened
+        tiers = [tier for tier, _ in self._cited_queries]
+        tiers += [tier for each in self._analyses for tier in each.tiers]
+        for tier in dict.fromkeys(tiers):
             parts.append(
                 f'<details class="tbt-open"><summary>The recording on {tier}</summary>'
                 f"{source.recording_html(self.sources[tier])}</details>\n"
@@ -310,15 +324,6 @@ def evaluate(formula: str, inputs: dict[str, float]) -> float:
         return visit(ast.parse(formula, mode="eval").body)
     except (SyntaxError, ZeroDivisionError, TypeError) as error:
         raise HarnessError(f"computed {formula!r}: {error}") from error
-
-
-@cache
-def code_hash() -> str:
-    """Hash of the package's own code: a change of it makes everything kept worthless."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _queries(path: Path) -> dict[str, queries.Query]:

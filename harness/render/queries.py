@@ -9,6 +9,7 @@ import hashlib
 import pickle
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,15 @@ def run(recording: Path, query: Query, file: str) -> Result:
         raise HarnessError(
             f"{file}: the query {query.name!r} fails on {recording.name}: {error}"
         ) from error
+
+
+@cache
+def code_hash() -> str:
+    """Hash of the package's own code: a change of it makes everything kept worthless."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class Cache:

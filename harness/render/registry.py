@@ -1,4 +1,8 @@
-"""episodes/index.toml: the course's episodes, whether or not they have been written or recorded."""
+"""episodes/index.toml: the course's episodes, whether or not they have been written or recorded.
+
+Beside them stand demonstrations: folders of the same kind, recorded from the emulator and labelled
+so, whose pages belong to the method and not to the course.
+"""
 
 import re
 import tomllib
@@ -26,10 +30,27 @@ class Chapter:
 
 def read(root: Path) -> list[Chapter]:
     """All episodes, in order. Raises HarnessError naming the file and the entry."""
+    chapters = _chapters(root, "episode")
+    folders = {path.name for path in (root / "episodes").iterdir() if path.is_dir()}
+    unknown = folders - {chapter.name for chapter in [*chapters, *demonstrations(root)]}
+    if unknown:
+        raise HarnessError(
+            f"{root / 'episodes' / 'index.toml'}: has no entry for the folder"
+            f" episodes/{sorted(unknown)[0]}"
+        )
+    return chapters
+
+
+def demonstrations(root: Path) -> list[Chapter]:
+    """The pages that show recordings of the emulator, in order."""
+    return _chapters(root, "demonstration")
+
+
+def _chapters(root: Path, kind: str) -> list[Chapter]:
     path = root / "episodes" / "index.toml"
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))["episode"]
-    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get(kind, [])
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise HarnessError(f"{path}: cannot be read: {error}") from error
     chapters = []
     for table in tables:
@@ -42,8 +63,4 @@ def read(root: Path) -> list[Chapter]:
         ):
             raise HarnessError(f"{path}: {chapter.number}-{chapter.slug} is no name for a folder")
         chapters.append(chapter)
-    folders = {path.name for path in (root / "episodes").iterdir() if path.is_dir()}
-    unknown = folders - {chapter.name for chapter in chapters}
-    if unknown:
-        raise HarnessError(f"{path}: has no entry for the folder episodes/{sorted(unknown)[0]}")
     return chapters

@@ -12,6 +12,21 @@ from harness.errors import HarnessError
 from harness.render.escape import text
 from harness.render.manifest import Entry
 
+# The view `measured_request` has VALID cells alone, so this reads the tables.
+REJECTED = """
+SELECT concat_ws(', ', c.variant, c.sweep, 'prompt ' || c.prompt_tokens,
+        'output ' || c.output_tokens, 'in flight ' || c.in_flight,
+        format('{:.3g} requests/s', c.rate_per_s),
+        format('{:.0f} % of capacity', 100 * c.capacity_frac), 'repeat ' || c.repeat),
+    c.reasons, count(r.request_id), count(r.error),
+    quantile_cont((r.first_token_ns - r.scheduled_ns) / 1e6, 0.5) FILTER (r.error IS NULL),
+    quantile_cont((r.sent_ns - r.scheduled_ns) / 1e6, 0.99),
+    100 * CAST(c.client ->> 'cpu_frac' AS DOUBLE)
+FROM cell c LEFT JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
+WHERE c.verdict <> 'VALID'
+GROUP BY ALL ORDER BY min(c.cell_id)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineRun:
@@ -24,10 +39,15 @@ class EngineRun:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An INVALID cell: what it was and why it was rejected."""
+    """An INVALID cell. The last three are NULL where nothing was answered, sent or measured."""
 
     cell: str
-    reasons: str
+    reasons: tuple[str, ...]
+    requests: int
+    failed: int
+    ttft_ms: float | None
+    lag_ms: float | None
+    client_percent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +60,12 @@ class Source:
     models: tuple[str, ...]
     runs: tuple[EngineRun, ...]
     rejected: tuple[Rejected, ...]
+
+    @property
+    def label(self) -> str:
+        """What its figures were recorded on: the machine tier, or the emulator where that is all
+        that it holds."""
+        return "emulator" if {run.engine for run in self.runs} == {"emulator"} else self.entry.tier
 
 
 def read(root: Path, entry: Entry) -> Source:
@@ -55,10 +81,7 @@ def read(root: Path, entry: Entry) -> Source:
                 "SELECT engine, version, argv, min_by(env, run_id) FROM engine_run"
                 " GROUP BY engine, version, argv ORDER BY min(run_id)"
             ).fetchall()
-            rejected = db.execute(
-                "SELECT engine, sweep, prompt_tokens, output_tokens, in_flight, repeat, reasons"
-                " FROM cell WHERE verdict <> 'VALID' ORDER BY cell_id"
-            ).fetchall()
+            bad = db.execute(REJECTED).fetchall()
     except duckdb.Error as error:
         raise HarnessError(f"{entry.file}: cannot be read: {error}") from error
     return Source(
@@ -70,14 +93,7 @@ def read(root: Path, entry: Entry) -> Source:
             EngineRun(engine, version or "unknown version", _command(argv, json.loads(env)))
             for engine, version, argv, env in runs
         ),
-        rejected=tuple(
-            Rejected(
-                f"{engine}, {sweep}, prompt {prompt}, output {output}, in flight {slots},"
-                f" repeat {repeat}",
-                "; ".join(reasons),
-            )
-            for engine, sweep, prompt, output, slots, repeat, reasons in rejected
-        ),
+        rejected=tuple(Rejected(cell, tuple(why), *rest) for cell, why, *rest in bad),
     )
 
 
@@ -144,7 +160,5 @@ def _runs_html(runs: tuple[EngineRun, ...]) -> str:
 
 
 def _rejected_html(rejected: tuple[Rejected, ...]) -> str:
-    if not rejected:
-        return ""
-    items = "".join(f"<li>{text(each.cell)}: {text(each.reasons)}</li>" for each in rejected)
-    return f"<ul>{items}</ul>"
+    items = "".join(f"<li>{text(r.cell)}: {text('; '.join(r.reasons))}</li>" for r in rejected)
+    return f"<ul>{items}</ul>" if items else ""

@@ -55,6 +55,12 @@ def draw(figure: dict[str, Any], ident: str, width_px: int = 720) -> str:
     return _clean(out.getvalue(), ident)
 
 
+def shown(figure: dict[str, Any]) -> list[dict[str, Any]]:
+    """The traces of the level that a figure starts with, and those of none."""
+    start = (figure["layout"].get("meta") or {}).get("start")
+    return [t for t in figure["data"] if (t.get("meta") or {}).get("level", start) == start]
+
+
 def standalone(svg: str, values: dict[str, str]) -> str:
     """The picture as a file of its own: CSS variables replaced by the colours of one scheme."""
     for variable, colour in values.items():
@@ -70,24 +76,25 @@ def label(text: str) -> str:
 
 
 def _paint(canvas: Figure, figure: dict[str, Any], width_px: int, height_px: int) -> None:
-    layout = figure["layout"]
+    layout, data = figure["layout"], shown(figure)
     margin = layout["margin"]
     panes: dict[tuple[str, str], Any] = {}
-    for trace in figure["data"]:
+    for trace in data:
         names = trace.get("xaxis", "x"), trace.get("yaxis", "y")
         if names not in panes:
             box = _box(layout, names, margin, width_px, height_px)
             panes[names] = _pane(canvas, box, _axis(layout, names[0]), _axis(layout, names[1]))
     if not panes:
         raise HarnessError("a figure without a trace cannot be drawn")
-    bars = sum(trace.get("type") == "bar" for trace in figure["data"])
+    bars = sum(trace.get("type") == "bar" for trace in data)
     state = svg_traces.State(layout, bars)
-    for trace in figure["data"]:
+    for trace in data:
         pane = panes[trace.get("xaxis", "x"), trace.get("yaxis", "y")]
         svg_traces.paint(pane, trace, state)
     for (x, y), pane in panes.items():
         _finish_axis(pane, "x", _axis(layout, x))
         _finish_axis(pane, "y", _axis(layout, y))
+    _share_x(panes, layout)
     for shape in layout.get("shapes", []):
         svg_traces.shape(_pane_of(panes, shape), shape)
     for note in layout.get("annotations", []):
@@ -166,6 +173,21 @@ def _finish_axis(pane: Any, letter: str, axis: dict[str, Any]) -> None:
     if axis.get("showgrid") is False:
         target.grid(False)
     target.set_tick_params(which="both", length=3)
+
+
+def _share_x(panes: dict[tuple[str, str], Any], layout: dict[str, Any]) -> None:
+    """Panes of one x axis get one range, and its ticks and title stand under its anchor alone."""
+    for name in {x for x, _ in panes}:
+        sharing = {y: pane for (x, y), pane in panes.items() if x == name}
+        limits = [pane.get_xlim() for pane in sharing.values()]
+        anchor = _axis(layout, name).get("anchor")
+        for y, pane in sharing.items():
+            if len(sharing) == 1:
+                continue
+            pane.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+            if anchor in sharing and y != anchor:
+                pane.xaxis.set_label_text("")
+                pane.xaxis.set_tick_params(which="both", labelbottom=False)
 
 
 def _pane_of(panes: dict[tuple[str, str], Any], item: dict[str, Any]) -> Any:

@@ -94,6 +94,24 @@ def figure(x: str, y: str, *, log_x: bool = False, log_y: bool = False, height: 
     return figure
 
 
+def panes(x: str, ys: list[str], *, height: int, gap: float = 0.08) -> Any:
+    """An empty figure of panes one above the other, with one x axis: y, y2, y3 from the top."""
+    chart = figure(x, ys[0], height=height)
+    share = (1 - gap * (len(ys) - 1)) / len(ys)
+    for place, title in enumerate(ys):
+        top = 1 - place * (share + gap)
+        axis = {"title": {"text": title}, "domain": [max(top - share, 0), top]}
+        chart.update_layout({f"yaxis{place + 1 if place else ''}": axis})
+    chart.update_layout(xaxis={"anchor": f"y{len(ys)}" if len(ys) > 1 else "y"})
+    return chart
+
+
+def levels(chart: Any, names: list[str], start: int) -> None:
+    """Gives a figure a slider: traces with meta={"level": i} show at level i alone. start: the
+    level of the static picture."""
+    chart.update_layout(meta={"levels": names, "start": start})
+
+
 def variable(value: str) -> str:
     """One colour of a figure as the page's script and CSS know it.
 

@@ -17,6 +17,7 @@ from harness.engines.process import RunningEngine
 from harness.workload import prompts, word_ids
 
 ROOT = Path(__file__).parents[2]
+PATH = "/v1/completions"
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(3600)]
 
 
@@ -54,9 +55,17 @@ def test_an_engine_does_the_work_it_is_asked_for(name: str) -> None:
         running.start()
         running.wait_ready()
         ask = (prompt.ids, prompt.text, 8, 0, model.served_name)
-        events = stream(launch.port, "/v1/completions", engine.request_body("completions", *ask))
+        events = stream(launch.port, PATH, engine.request_body("completions", *ask))
         usage = [event["usage"] for event in events if event.get("usage")][-1]
         assert (usage["prompt_tokens"], usage["completion_tokens"]) == (32, 8)
+        likely = engine.request_body("completions", *ask, logprobs=2)
+        scored = [e["choices"][0] for e in stream(launch.port, PATH, likely) if e.get("choices")]
+        if engine.gives_logprobs:
+            told = [choice["logprobs"] for choice in scored if choice.get("logprobs")]
+            tokens = [token for each in told for token in each["tokens"]]
+            assert len(tokens) == 8
+            assert "".join(tokens) == "".join(choice["text"] for choice in scored)
+            assert all(len(top) >= 2 for each in told for top in each["top_logprobs"])
         assert external.added_tokens(engine, running.base_url, model.served_name, "chat") == 30
         question = (None, "What is the capital of France?", 8, 0, model.served_name)
         events = stream(launch.port, "/v1/chat/completions", engine.request_body("chat", *question))

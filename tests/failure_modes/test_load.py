@@ -59,14 +59,14 @@ def test_15_waiting_outside_the_engine_is_taken_for_prefill(recorded: Recorded) 
 
 
 def test_18_cold_outliers_make_the_mean_fall_as_load_rises(recorded: Recorded) -> None:
-    """The first request takes 400 ms more. It is in the warm-up, and levels are shown by medians."""
+    """A probe and two requests take 400 ms more. They are warm-up, and levels are medians."""
     con = recorded("first_is_cold")
     ((all_ms, measured_ms),) = con.execute(
         "SELECT avg((first_token_ns - sent_ns) / 1e6), "
         "avg((first_token_ns - sent_ns) / 1e6) FILTER (phase = 'measured') FROM request"
     ).fetchall()
     ((p50_ms,),) = con.execute("SELECT p50_ms FROM ttft_p50").fetchall()
-    assert all_ms > measured_ms + 400 / 10 - 10
+    assert all_ms > measured_ms + 2 * 400 / 10 - 20
     assert p50_ms == pytest.approx(20, abs=10)
 
 

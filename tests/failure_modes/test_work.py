@@ -20,7 +20,7 @@ def test_04_prefix_cache_warms_the_cold_run(recorded: Recorded) -> None:
 def test_05_controlled_cache_hits_are_hard(recorded: Recorded) -> None:
     """Sessions whose prompts grow from 40 by 8 + 16 tokens a turn; blocks of 16 tokens are kept.
 
-    The second turn finds the two whole blocks of the first prompt, the third the four of the second.
+    A turn finds the whole blocks of the prompt before it, but for the one with its last token.
     """
     con = recorded("prefix_cache")
     turns = con.execute(

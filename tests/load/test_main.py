@@ -104,7 +104,7 @@ def test_shapes_that_are_no_failures(tmp_path: Path) -> None:
         "wrong_prompt": (4, [1, 1, 1, 1], [False, False, False]),
     }
     for fault, (tokens, chunk_tokens, shared) in wanted.items():
-        with running_emulator(ttft_ms=5, gap_ms=8, fault=fault) as url:
+        with running_emulator(ttft_ms=5, gap_ms=40, fault=fault) as url:
             got = load(tmp_path, url + CHAT, [_chat()], in_flight=1).parsed[1]
         assert got.error is None
         assert (got.output_tokens, got.chunk_tokens) == (tokens, chunk_tokens)

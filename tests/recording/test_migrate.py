@@ -22,7 +22,8 @@ UPDATE request SET prompt_sha256 = '00000000000000ff' || repeat('a', 48),
     chunk_offset_ns = [{20 * MS}, {30 * MS + 400}, {60 * MS - 400}];
 """
 ADDED = {
-    "cell": "variant added_tokens load rate_per_s burstiness capacity_frac connections processes cold",
+    "cell": "variant added_tokens load rate_per_s burstiness capacity_frac connections processes"
+    " cold",
     "request": "process session turn prompt_hash asked_prompt_tokens asked_output_tokens"
     " chunk_gap_us token_text token_gap",
 }
@@ -48,7 +49,7 @@ def version_1(path: Path) -> Path:
 
 def test_rows_keep_their_values(tmp_path: Path) -> None:
     path = version_1(tmp_path / "old.duckdb")
-    with pytest.raises(HarnessError, match="schema version 1.*harness check --refresh-views"):
+    with pytest.raises(HarnessError, match=r"schema version 1.*harness check --refresh-views"):
         connect(path)
     assert migrate(path) is True
     with connect(path) as con:

@@ -7,8 +7,11 @@
  * ("var(--tbt-vllm)" or "var(--tbt-vllm) 0.2"). Plotly is fetched once, and only if a figure comes
  * near. Whatever fails, the static picture stays.
  *
- * @typedef {{data: object[], layout: Record<string, any>}} Figure
- * @typedef {HTMLElement & {tbtFigure?: Figure}} Plot
+ * A figure with levels (layout.meta.levels: their names) shows the traces of one of them, those
+ * whose meta.level is its number, and those of none; a slider above it picks the level.
+ *
+ * @typedef {{data: any[], layout: Record<string, any>}} Figure
+ * @typedef {HTMLElement & {tbtFigure?: Figure, tbtLevel?: number}} Plot
  */
 
 const PLOTLY = new URL("../vendor/plotly-cartesian-4.1.1.min.js", import.meta.url);
@@ -63,6 +66,7 @@ async function draw(plot) {
   const Plotly = await loadPlotly();
   const style = getComputedStyle(document.body);
   const figure = resolve(plot.tbtFigure, style);
+  figure.data = figure.data.filter((trace) => (trace.meta?.level ?? plot.tbtLevel) === plot.tbtLevel);
   figure.layout.font = { family: style.fontFamily, ...figure.layout.font };
   figure.layout.hoverlabel = {
     bgcolor: style.getPropertyValue("--tbt-surface").trim(),
@@ -79,6 +83,32 @@ async function draw(plot) {
   plot.setAttribute("role", "group"); // no longer one picture: its parts take the focus
 }
 
+/**
+ * Puts the slider above a figure with levels. Arrow keys move it, as they do any range input.
+ * @param {Plot} plot
+ */
+function addSlider(plot) {
+  const levels = plot.tbtFigure?.layout.meta?.levels;
+  if (!levels) return;
+  const label = document.createElement("label");
+  label.className = "tbt-slider";
+  const slider = document.createElement("input");
+  Object.assign(slider, { type: "range", min: 0, max: levels.length - 1, value: plot.tbtLevel });
+  const chosen = document.createElement("output");
+  const tell = () => {
+    chosen.textContent = levels[Number(slider.value)];
+    slider.setAttribute("aria-valuetext", levels[Number(slider.value)]);
+  };
+  slider.addEventListener("input", () => {
+    plot.tbtLevel = Number(slider.value);
+    tell();
+    draw(plot);
+  });
+  tell();
+  label.append("Load level ", slider, chosen);
+  plot.before(label);
+}
+
 /** @param {Plot} plot */
 async function show(plot) {
   try {
@@ -86,7 +116,9 @@ async function show(plot) {
     const answer = await fetch(url);
     if (!answer.ok) throw new Error(`${url}: HTTP ${answer.status}`);
     plot.tbtFigure = await answer.json();
+    plot.tbtLevel = plot.tbtFigure?.layout.meta?.start;
     await draw(plot);
+    addSlider(plot);
   } catch (error) {
     plot.querySelector(".tbt-stage")?.remove();
     plot.classList.remove("tbt-live");
