@@ -1,6 +1,6 @@
 """How true is a recorded chunk time? Measured against the emulator, which says when it wrote.
 
-    python -m harness.bench [--readme FILE] [--write FILE]     (make bench)
+    python -m harness.bench [--readme FILE] [--write FILE]     (part of make bench)
 
 Why: the kernel's receive stamp is what lets a small Python client be exact; here it is held against
 the emulator's own time of each write, beside the stamp that user space would have taken of the very
@@ -16,9 +16,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,16 +23,16 @@ from typing import Any
 import numpy as np
 import psutil
 
-from harness.engines.ports import free_port
 from harness.errors import HarnessError
 from harness.load.clock import Clock
 from harness.load.parse import parse_request
 from harness.load.plan import LoadPlan, PlannedRequest, save_plan
 from harness.load.spool import read_anchors, read_requests
+from harness.peers.drive import emulator
+from harness.peers.tools import CLIENT_CORE
 
 GAP_MS = 20  # 50 chunks/s a stream
 GOAL_P99_MS = 0.1
-SERVER_CORE, CLIENT_CORE = 0, 1
 _TRUTH = re.compile(rb'"emulator_ns":(\d+)')
 
 
@@ -52,16 +49,12 @@ def main() -> None:
     )
     print(f"{'':8}{'chunks/s':>10}{'kernel stamp error, ms':>34}{'user-space error, ms':>34}")
     print(f"{'':18}{'p50       p99     p99.9':>34}{'p50       p99     p99.9':>34}  shared   core")
-    port = free_port()
-    emulator = _start_emulator(port)
-    try:
+    timing = ("--ttft-ms", "200", "--gap-ms", str(GAP_MS), "--phase-ms", str(GAP_MS))
+    with emulator(*timing) as url:
         repeats = []
         for number in range(1, options.repeats + 1):
-            repeats.append(_repeat(port, options.streams, options.seconds))
+            repeats.append(_repeat(url, options.streams, options.seconds))
             print(_row(str(number), repeats[-1]), flush=True)
-    finally:
-        emulator.kill()
-        emulator.wait()
     middle = {name: float(np.median([repeat[name] for repeat in repeats])) for name in repeats[0]}
     print(_row("median", middle))
     result = {
@@ -109,24 +102,7 @@ def with_table(text: str, result: dict[str, Any]) -> str:
     return text[: text.index(begin) + len(begin)] + f"\n{table}\n" + text[text.index(end) :]
 
 
-def _start_emulator(port: int) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(port)]
-    argv += ["--gap-ms", str(GAP_MS), "--phase-ms", str(GAP_MS), "--ttft-ms", "200"]
-    emulator = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
-    psutil.Process(emulator.pid).cpu_affinity([SERVER_CORE])
-    for _ in range(100):
-        if emulator.poll() is not None:
-            raise HarnessError("the emulator could not start")
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
-            return emulator
-        except urllib.error.URLError:
-            time.sleep(0.1)
-    emulator.kill()
-    raise HarnessError("the emulator did not answer within 10 s")
-
-
-def _repeat(port: int, streams: int, seconds: float) -> dict[str, float]:
+def _repeat(url: str, streams: int, seconds: float) -> dict[str, float]:
     chunks = round(seconds * 1000 / GAP_MS)
     body = {
         "model": "emulator",
@@ -141,7 +117,7 @@ def _repeat(port: int, streams: int, seconds: float) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         spool = Path(folder, "spool")
         plan = LoadPlan(
-            url=f"http://127.0.0.1:{port}/v1/completions",
+            url=f"{url}/v1/completions",
             in_flight=streams,
             min_requests=streams,
             min_duration_s=0.0,

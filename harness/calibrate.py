@@ -17,6 +17,7 @@ is the highest rate that passed. Takes two to three minutes.
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,8 @@ def calibrate(root: Path, say: Callable[[str], None], commit: str | None) -> Pat
     """Writes data/calibration/<date>-<tier>.json and returns its path."""
     if (psutil.cpu_count() or 1) < 2:
         raise HarnessError("calibrating needs two cores: one for the emulator, one for the client")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the emulator inherits it
     steps: list[Step] = []
     found: dict[str, dict[str, Any]] = {}
     first = {"chunks": FIRST_CHUNKS_PER_S, "requests": FIRST_REQUESTS_PER_S}

@@ -19,7 +19,7 @@ from typing import Any
 from harness.engines.base import Engine
 from harness.errors import HarnessError
 from harness.load.clock import Anchor, Clock
-from harness.load.launch import LoadResult
+from harness.load.launch import LoadResult, Remote
 from harness.load.launch import run as run_load
 from harness.load.parse import ParsedRequest, parse_request
 from harness.load.plan import LoadPlan, PlannedRequest
@@ -88,7 +88,9 @@ class _Planned:
 
 
 @contextmanager
-def run_cell(worklist: Worklist, target: Target) -> Iterator[CellResult]:
+def run_cell(
+    worklist: Worklist, target: Target, remote: Remote | None = None
+) -> Iterator[CellResult]:
     """Runs the load and gives its rows for as long as the block lasts.
 
     Raises HarnessError where the engine or the load process died: such a cell is not kept.
@@ -109,7 +111,7 @@ def run_cell(worklist: Worklist, target: Target) -> Iterator[CellResult]:
         requests = _requests(worklist, target, planned)
         metrics_url = target.engine.metrics_url(target.base_url)
         with Sampler(metrics_url, sweep.metrics_hz, target.pids) as sampler:
-            load = _load(plan, requests, sweep.processes, Path(folder), target)
+            load = _load(plan, requests, sweep.processes, Path(folder), target, remote)
         client = load.summary | {"telemetry_faults": sampler.telemetry.faults}
         client["planned"] = len(planned.hashes) - sweep.warmup_requests
         yield CellResult(
@@ -126,9 +128,10 @@ def _load(
     processes: int,
     folder: Path,
     target: Target,
+    remote: Remote | None,
 ) -> LoadResult:
     try:
-        return run_load(plan, requests, processes, folder, target.alive)
+        return run_load(plan, requests, processes, folder, target.alive, remote)
     except HarnessError:
         if target.alive():
             raise
@@ -225,7 +228,7 @@ def _cell_row(worklist: Worklist, client: dict[str, Any]) -> dict[str, Any]:
         "burstiness": sweep.burstiness if sweep.load == "gamma" else None,
         "capacity_frac": level.capacity_frac,
         "connections": _connections(worklist),
-        "processes": sweep.processes,
+        "processes": len(client["processes"]),
         "cold": sweep.cold,
         "min_requests": level.min_requests,
         "min_duration_s": sweep.min_duration_s,

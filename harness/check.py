@@ -56,11 +56,14 @@ def _refresh(root: Path, path: Path) -> None:
 
 def _rejudge(root: Path, path: Path) -> Iterator[str]:
     """Judges the cells of one recording anew, by today's checks on the rows that it has."""
+    with connect(path) as con:
+        cells = con.execute("SELECT cell_id, reasons FROM cell ORDER BY 1").fetchall()
+        changed = [cell_id for cell_id, said in cells if verdict.judge(con, cell_id) != said]
+    if not changed:
+        return
     with connect(path, read_only=False) as con:
-        before = dict(con.execute("SELECT cell_id, reasons FROM cell ORDER BY 1").fetchall())
-        after = {cell_id: verdict.pronounce(con, cell_id) for cell_id in before}
+        for cell_id in changed:
+            reasons = verdict.pronounce(con, cell_id)
+            yield f"{path.relative_to(root)}: cell {cell_id}: {'; '.join(reasons) or 'VALID'}"
         con.execute("CHECKPOINT")
     manifest.update(root, path)
-    for cell_id, reasons in after.items():
-        if reasons != before[cell_id]:
-            yield f"{path.relative_to(root)}: cell {cell_id}: {'; '.join(reasons) or 'VALID'}"

@@ -1,7 +1,8 @@
-"""The command line: python -m harness record | calibrate | doctor | engines | site | check.
+"""The command line: python -m harness record | calibrate | doctor | engines | site |
+check | compare.
 
 It alone joins the rooms. A fault the user can act on is one line on standard error and exit code
-1; the last line of `record` on standard output is one JSON object.
+1; the last line of `record` and of `compare` on standard output is one JSON object.
 """
 
 import json
@@ -39,16 +40,24 @@ def record(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port for the engine; 0 picks a free one.")
     ] = 0,
+    load_machines: Annotated[
+        int, typer.Option(min=0, help="Machines that run python -m harness.load --worker LISTEN.")
+    ] = 0,
+    listen: Annotated[str, typer.Option(help="HOST:PORT here that they join at.")] = "",
     root: Root = HERE,
 ) -> None:
     """Record an episode, or continue a recording that was interrupted."""
     from harness.engines import external
+    from harness.load.launch import Remote
     from harness.record import record as run
     from harness.render import manifest
     from harness.session import Request
 
     server = external.server_url(url) if url else None
-    asked = Request(root.resolve(), episode, tier, engine, server, model, port)
+    if load_machines and not (listen and server):
+        raise HarnessError("--load-machines needs --listen, and a --url that they reach too")
+    remote = Remote(listen, load_machines) if load_machines else None
+    asked = Request(root.resolve(), episode, tier, engine, server, model, port, remote)
     summary = run(asked, err, lambda path: manifest.update(asked.root, path))
     print(json.dumps(summary))
 

@@ -248,7 +248,8 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
                 for cell in group:
                     what = f"{name} {cell.level}, repeat {repeat}"
                     progress.update(task, description=what)
-                    with run_cell(_worklist(session, target, cell), target) as result:
+                    work, remote = _worklist(session, target, cell), session.asked.remote
+                    with run_cell(work, target, remote) as result:
                         reasons = commit_cell(session, run_id, result)
                     progress.advance(task)
                     if not console.is_terminal:  # no bar is drawn: a line a cell instead

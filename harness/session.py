@@ -19,6 +19,7 @@ from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Seeds, Tier
 from harness.load.ceiling import ceiling_share
+from harness.load.launch import Remote
 from harness.recording import verdict
 from harness.recording.store import Recording, record_of, sha256
 
@@ -30,7 +31,8 @@ BATCH_ROWS = 5_000  # of requests in memory at a time
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for. engine: one instead of all. url, model: a running server."""
+    """What the command line asks for. engine: one instead of all. url, model: a running server.
+    remote: load machines beside this one."""
 
     root: Path
     episode: str
@@ -39,6 +41,7 @@ class Request:
     url: str | None = None
     model: str | None = None
     port: int = 0
+    remote: Remote | None = None
 
 
 @dataclass(slots=True)

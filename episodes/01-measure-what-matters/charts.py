@@ -108,41 +108,55 @@ def timeline_sglang(timeline: DataFrame) -> go.Figure:
     return _timeline(timeline, "sglang")
 
 
+# Panes from the top: title, and the series in it by name. A pane without rows is left out.
+PANES = (
+    ("TTFT, s", {"ttft": "a request, at the time it was due"}),
+    ("Requests", {"running": "running", "waiting": "waiting"}),
+    ("KV tokens", {"kv_used_tokens": "KV cache in use"}),
+    ("Core, %", {"engine_core": "engine's processes"}),
+    ("SM, MHz", {"sm_clock_mhz": "SM clock"}),
+    ("Power, W", {"power_w": "power"}),
+    ("Memory, GB", {"memory_gb": "device memory"}),
+    ("°C", {"temperature_c": "temperature"}),
+)
+
+
 def _timeline(rows: DataFrame, engine: str) -> go.Figure:
-    fig = theme.panes(
-        "Time since the first request could arrive, s",
-        ["TTFT, s", "Requests", "KV tokens", "Core, %"],
-        height=720,
-        gap=0.06,
-    )
     rows = rows[rows.engine == engine]
+    there = [pane for pane in PANES if rows.series.isin(list(pane[1])).any()]
+    x = "Time since the first request could arrive, s"
+    fig = theme.panes(x, [title for title, _ in there], height=180 * len(there), gap=0.06)
     levels = sorted(rows.capacity_percent.unique().tolist())
-    series = (
-        ("ttft", "y", "a request, at the time it was due", theme.PHASE_COLOUR["prefill"], "solid"),
-        ("running", "y2", "running", theme.colour(engine), "solid"),
-        ("waiting", "y2", "waiting", theme.PHASE_COLOUR["queue"], "dash"),
-        ("kv_used_tokens", "y3", "KV cache in use", theme.PHASE_COLOUR["decode"], "solid"),
-        ("engine_core", "y4", "engine's processes", theme.REFERENCE, "dot"),
-    )
     for number, level in enumerate(levels):
-        for name, axis, said, colour, dash in series:
-            part = rows[(rows.capacity_percent == level) & (rows.series == name)]
-            look: dict[str, Any] = {"line": {"color": colour, "dash": dash, "shape": "hv"}}
-            if name == "ttft":
-                look = {"marker": {"color": colour, "size": 6}}
-            fig.add_scatter(
-                x=part.at_s,
-                y=part.value,
-                mode="markers" if name == "ttft" else "lines",
-                name=said,
-                yaxis=axis,
-                meta={"level": number},
-                **look,
-            )
-    for axis in ("yaxis", "yaxis2", "yaxis3", "yaxis4"):
-        fig.update_layout({axis: {"rangemode": "tozero"}})
-    theme.levels(fig, [f"{level:.0f} % of capacity" for level in levels], len(levels) - 2)
+        for place, (_, names) in enumerate(there):
+            for name, said in names.items():
+                part = rows[(rows.capacity_percent == level) & (rows.series == name)]
+                fig.add_scatter(
+                    x=part.at_s,
+                    y=part.value,
+                    mode="markers" if name == "ttft" else "lines",
+                    name=said,
+                    yaxis=f"y{place + 1}" if place else "y",
+                    meta={"level": number},
+                    **_look(engine, name),
+                )
+    for place in range(len(there)):
+        fig.update_layout({f"yaxis{place + 1 if place else ''}": {"rangemode": "tozero"}})
+    theme.levels(fig, [f"{level:.0f} % of capacity" for level in levels], max(len(levels) - 2, 0))
     return fig
+
+
+def _look(engine: str, series: str) -> dict[str, Any]:
+    colours = {
+        "running": theme.colour(engine),
+        "waiting": theme.PHASE_COLOUR["queue"],
+        "kv_used_tokens": theme.PHASE_COLOUR["decode"],
+    }
+    if series == "ttft":
+        return {"marker": {"color": theme.PHASE_COLOUR["prefill"], "size": 6}}
+    dash = "dash" if series == "waiting" else "solid"
+    colour = colours.get(series, theme.REFERENCE)
+    return {"line": {"color": colour, "dash": dash, "shape": "hv", "width": 2}}
 
 
 def _line(

@@ -171,7 +171,7 @@ WINDOW engine AS (PARTITION BY engine) ORDER BY place, engine
 -- name: timeline
 -- Open loop, first repeat: what the client saw and what the engine said, on one axis of time.
 -- Requests: TTFT from the time it was due, s. Gauges: a row where the value changed, at most one a
--- second. Core: the engine's CPU seconds per second.
+-- second. Core: the engine's CPU seconds per second. GPU: NVML's samples; none on a CPU.
 WITH cells AS (
     SELECT cell_id, engine, capacity_frac, measured_ns, ended_ns, verdict FROM cell
     WHERE sweep = 'open' AND repeat = 1),
@@ -186,13 +186,23 @@ cpu AS (
             / nullif((max(h.t_ns) - min(h.t_ns)) / 1e9, 0) AS value
     FROM host_sample h JOIN cells c USING (cell_id)
     WHERE h.t_ns BETWEEN c.measured_ns AND c.ended_ns GROUP BY ALL),
+gpu AS (
+    SELECT c.engine, c.capacity_frac, series, (t_ns - c.measured_ns) // 1000000000 AS at_s,
+        avg(value) AS value
+    FROM (
+        UNPIVOT (
+            SELECT cell_id, t_ns, sm_clock_mhz::DOUBLE AS sm_clock_mhz, power_w,
+                memory_used_bytes / 1e9 AS memory_gb, temperature_c::DOUBLE AS temperature_c
+            FROM gpu_sample)
+        ON sm_clock_mhz, power_w, memory_gb, temperature_c INTO NAME series VALUE value)
+    JOIN cells c USING (cell_id) WHERE t_ns BETWEEN c.measured_ns AND c.ended_ns GROUP BY ALL),
 request AS (
     SELECT c.engine, c.capacity_frac, 'ttft' AS series, (r.scheduled_ns - c.measured_ns) / 1e9 AS at_s,
         (r.first_token_ns - r.scheduled_ns) / 1e9 AS value
     FROM request r JOIN cells c USING (cell_id) WHERE r.phase = 'measured' AND r.error IS NULL)
 SELECT engine, 100 * capacity_frac AS capacity_percent, series, round(at_s, 1) AS at_s,
     round(value, 2) AS value
-FROM (FROM request UNION ALL FROM gauge UNION ALL FROM cpu)
+FROM (FROM request UNION ALL FROM gauge UNION ALL FROM cpu UNION ALL FROM gpu)
 WHERE value IS NOT NULL ORDER BY engine, capacity_percent, series, at_s
 
 -- name: anchors

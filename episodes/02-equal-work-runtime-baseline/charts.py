@@ -5,6 +5,8 @@ from pandas import DataFrame
 
 from harness.render import theme
 
+BF16_STEP = 2.0 ** (4 - 7)  # between neighbouring numbers from 16 to 32: 7 bits after the first
+
 NAME = {
     "transformers": "Transformers, generate()",
     "transformers-batching": "Transformers, batching",
@@ -69,20 +71,25 @@ def near_ties(gaps: DataFrame, company_divergence: DataFrame, tier: str) -> go.F
         "Tokens with a smaller gap, %",
         log_x=True,
     )
-    for variant, part in gaps.groupby("variant"):
-        shown = part[part.gap > 0]
+    for variant, part in gaps[gaps.gap > 0].groupby("variant"):
+        fig.add_scatter(x=part.gap, y=part.percent, mode="lines", **_style(variant, tier))
+    all_gaps = gaps[gaps.variant == "vllm"]
+    for variant, part in company_divergence.dropna(subset=["gap"]).groupby("variant"):
         style = _style(variant, tier)
-        fig.add_scatter(x=shown.gap, y=shown.percent, mode="lines", **style)
-        parted = company_divergence[company_divergence.variant == variant].dropna(subset=["gap"])
         fig.add_scatter(
-            x=parted.gap,
-            y=[part.percent[part.gap <= gap].max() for gap in parted.gap],
+            x=part.gap,
+            y=[float((all_gaps.gap <= gap).sum()) for gap in part.gap],
             mode="markers",
             marker=style["marker"] | {"symbol": "x", "size": 9},
-            name="an answer parts here in company",
-            legendgroup=variant,
-            showlegend=len(parted) > 0,
+            name=f"{style['name']}: parts in company",
         )
+    fig.add_scatter(
+        x=[BF16_STEP, BF16_STEP],
+        y=[0, 100],
+        mode="lines",
+        line={"color": theme.REFERENCE, "dash": "dot", "width": 1.5},
+        name="computed: a step of bfloat16",
+    )
     return fig
 
 

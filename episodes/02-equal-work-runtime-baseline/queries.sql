@@ -29,6 +29,17 @@ SELECT c.variant, r.version, count(*) AS cells, count(*) FILTER (c.verdict = 'VA
 FROM cell c JOIN engine_run r USING (run_id)
 GROUP BY ALL ORDER BY c.variant
 
+-- name: rejected
+-- What the INVALID cells would have shown of the prompts alone: TPOT p50, and how many answers are
+-- those of vLLM in 32-bit floats, whose TPOT stands beside it.
+SELECT c.variant, count(*) AS prompts, count(*) FILTER (r.output_text = v.output_text) AS same,
+    median((r.last_token_ns - r.first_token_ns) / 1e6 / (r.output_tokens - 1)) AS tpot_ms,
+    median((v.last_token_ns - v.first_token_ns) / 1e6 / (v.output_tokens - 1)) AS vllm_tpot_ms
+FROM request r JOIN cell c USING (cell_id) JOIN measured_request v USING (prompt_hash)
+WHERE c.verdict <> 'VALID' AND c.sweep = 'alone' AND r.phase = 'measured' AND r.error IS NULL
+    AND v.sweep = 'alone' AND v.variant = 'vllm'
+GROUP BY c.variant ORDER BY c.variant
+
 -- name: throughput
 -- Output tokens a second alone and eight at a time, with the interval over repeats.
 SELECT variant, in_flight, output_tok_per_s, tok_low_per_s, tok_high_per_s, repeats
@@ -117,21 +128,40 @@ FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
 WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND a.error IS NULL AND b.error IS NULL
 GROUP BY ALL ORDER BY b.variant, b.in_flight
 
+-- name: company_total
+-- The same over all variants and batch sizes, by the bits of the number format that the engine was
+-- told to compute in; without being told, it takes the weights' own sixteen.
+SELECT CASE WHEN list_contains(r.argv, 'float32') THEN 32 ELSE 16 END AS bits,
+    count(*) AS answers, count(*) FILTER (a.output_text <> b.output_text) AS parted
+FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
+    JOIN engine_run r ON r.run_id = b.run_id
+WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND a.error IS NULL AND b.error IS NULL
+GROUP BY ALL ORDER BY bits
+
 -- name: company_divergence
 -- Where an answer in company parts from the same variant's answer alone: the token, and how much
--- likelier it was, alone, than the runner-up. NULL where the variant gives no log-probabilities.
+-- likelier it was than the runner-up. By vLLM's account of the prompt alone where its answer is the
+-- same up to there, else by the variant's own; NULL where there is neither.
 WITH pair AS (
-    SELECT b.variant, b.in_flight, a.prompt_hash, a.token_text, a.token_gap,
+    SELECT b.variant, b.in_flight, prompt_hash, a.output_text AS alone, a.token_text, a.token_gap,
+        v.output_text AS of_vllm, v.token_text AS vllm_tokens, v.token_gap AS vllm_gaps,
         list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
             lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
     FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
-    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
+        LEFT JOIN measured_request v USING (prompt_hash)
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND v.sweep = 'alone' AND v.variant = 'vllm'),
+told AS (
+    SELECT variant, in_flight, prompt_hash, place, left(alone, place - 1) = left(of_vllm, place - 1)
+            AS as_vllm,
+        CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
+        CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
+    FROM pair WHERE place IS NOT NULL),
 parted AS (
-    SELECT *, list_filter(range(1, len(token_text) + 1),
-        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
-    FROM pair WHERE place IS NOT NULL)
-SELECT variant, in_flight, prompt_hash, token, token_gap[token] AS gap
-FROM parted ORDER BY variant, in_flight, token
+    SELECT variant, in_flight, prompt_hash, list_filter(range(1, len(tokens) + 1),
+        lambda k: length(array_to_string(tokens[1:k], '')) >= place)[1] AS token,
+        gaps[token] AS gap
+    FROM told)
+SELECT variant, in_flight, prompt_hash, token, gap FROM parted ORDER BY variant, in_flight, token
 
 -- name: gaps
 -- How near the second likeliest token is: hundredths of all gaps of the answers alone, in nats.
@@ -143,29 +173,40 @@ FROM (
 GROUP BY variant ORDER BY variant, percent
 
 -- name: near_tie_share
--- Tokens of the answers alone: how many, the smallest gap, how many are exact ties, and how many lie
--- within 0.125, the step of bfloat16 between 16 and 32.
+-- Tokens of the answers alone: how many, the smallest gap, how many are exact ties, how many lie
+-- within 0.125, the step of bfloat16 between 16 and 32, and how many gaps are a multiple of it.
 SELECT variant, count(gap) AS tokens, min(gap) AS smallest,
-    100 * avg((gap = 0)::INT) AS tied_percent, 100 * avg((gap <= 0.125)::INT) AS below_step_percent
+    100 * avg((gap = 0)::INT) AS tied_percent,
+    100 * avg((gap <= 0.125)::INT) AS below_step_percent,
+    100 * avg((abs(gap - 0.125 * round(gap / 0.125)) < 0.00001)::INT) AS on_step_percent
 FROM (
     SELECT variant, unnest(token_gap) AS gap FROM measured_request
     WHERE sweep = 'alone' AND token_gap IS NOT NULL)
 GROUP BY variant ORDER BY variant
 
 -- name: company_divergence_summary
--- Answers in company that part from the answer alone, all batch sizes together.
+-- The same, all batch sizes together.
 WITH pair AS (
-    SELECT b.variant, a.token_text, a.token_gap,
+    SELECT b.variant, b.in_flight, prompt_hash, a.output_text AS alone, a.token_text, a.token_gap,
+        v.output_text AS of_vllm, v.token_text AS vllm_tokens, v.token_gap AS vllm_gaps,
         list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
             lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
     FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
-    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
+        LEFT JOIN measured_request v USING (prompt_hash)
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND v.sweep = 'alone' AND v.variant = 'vllm'),
+told AS (
+    SELECT variant, in_flight, prompt_hash, place, left(alone, place - 1) = left(of_vllm, place - 1)
+            AS as_vllm,
+        CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
+        CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
+    FROM pair WHERE place IS NOT NULL),
 parted AS (
-    SELECT *, list_filter(range(1, len(token_text) + 1),
-        lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
-    FROM pair)
-SELECT variant, count(place) AS parted, median(token) AS median_token,
-    median(token_gap[token]) AS median_gap, max(token_gap[token]) AS widest_gap
+    SELECT variant, in_flight, prompt_hash, list_filter(range(1, len(tokens) + 1),
+        lambda k: length(array_to_string(tokens[1:k], '')) >= place)[1] AS token,
+        gaps[token] AS gap
+    FROM told)
+SELECT variant, count(*) AS parted, count(gap) AS told, median(token) AS median_token,
+    median(gap) AS median_gap, max(gap) AS widest_gap
 FROM parted GROUP BY variant ORDER BY variant
 
 -- name: model

@@ -5,18 +5,26 @@ from pandas import DataFrame
 
 from harness.render import theme
 
+CARELESS = theme.PHASE_COLOUR["prefill"]
+OURS = theme.colour("emulator")
+
 
 def itl_definitions(rows: DataFrame) -> go.Figure:
     """One stream, five figures for the time between its tokens."""
     fig = theme.figure("ms", "", height=300)
-    fig.add_bar(
-        x=rows.ms,
-        y=rows.definition,
-        orientation="h",
-        marker={"color": theme.colour("emulator")},
-        name="the same stream, by definition",
-        hovertemplate="%{x:.1f} ms<extra></extra>",
-    )
+    for row in rows.itertuples():
+        ours = row.number == 2
+        fig.add_bar(
+            x=[row.ms],
+            y=[row.definition],
+            orientation="h",
+            marker={"color": OURS if ours else CARELESS},
+            name="the one used here" if ours else "other definitions",
+            legendgroup=str(ours),
+            showlegend=row.number <= 2,
+            hovertemplate="%{x:.1f} ms<extra></extra>",
+        )
+    fig.update_layout(barmode="overlay")
     fig.update_yaxes(autorange="reversed")
     return fig
 
@@ -29,14 +37,14 @@ def role(rows: DataFrame) -> go.Figure:
         x=rows.request,
         y=rows.first_chunk_ms,
         name="first chunk (a role)",
-        marker={"color": theme.REFERENCE, "symbol": "x", "size": 8},
+        marker={"color": CARELESS, "symbol": "x", "size": 8},
         **look,
     )
     fig.add_scatter(
         x=rows.request,
         y=rows.ttft_ms,
         name="first token",
-        marker={"color": theme.colour("emulator"), "size": 8},
+        marker={"color": OURS, "size": 8},
         **look,
     )
     fig.update_yaxes(rangemode="tozero")
@@ -51,14 +59,14 @@ def stall(rows: DataFrame) -> go.Figure:
         x=rows.due_s,
         y=rows.from_scheduled_ms,
         name="from the time it was due",
-        marker={"color": theme.colour("emulator"), "size": 5},
+        marker={"color": OURS, "size": 5},
         **look,
     )
     fig.add_scatter(
         x=rows.due_s,
         y=rows.from_sent_ms,
         name="from the time it was sent",
-        marker={"color": theme.REFERENCE, "symbol": "x", "size": 5},
+        marker={"color": CARELESS, "symbol": "x", "size": 5},
         **look,
     )
     fig.update_yaxes(rangemode="tozero")

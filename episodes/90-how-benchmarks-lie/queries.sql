@@ -10,15 +10,15 @@ token AS (
         lambda pair: list_concat([pair[1]], list_resize([]::UINTEGER[], pair[2] - 1, 0))))) AS gap_us
     FROM stream)
 SELECT number, definition, ms, tokens, chunks FROM (
-    SELECT 1 AS number, 'gap between chunks, median' AS definition,
+    SELECT 1 AS number, '1 · chunk gap' AS definition,
         (SELECT median(gap) FROM (SELECT unnest(chunk_gap_us) / 1e3 AS gap FROM stream)) AS ms
-    UNION ALL SELECT 2, 'a token''s share of the gap, median (ours)',
+    UNION ALL SELECT 2, '2 · token''s share',
         (SELECT median(itl_ms) FROM itl JOIN stream USING (cell_id, request_id))
-    UNION ALL SELECT 3, 'tokens of a chunk at the chunk''s time, median',
+    UNION ALL SELECT 3, '3 · chunk''s time',
         (SELECT median(gap_us) / 1e3 FROM token)
-    UNION ALL SELECT 4, 'after the first token, by chunks', after_first_ms / len(chunk_gap_us)
+    UNION ALL SELECT 4, '4 · rest, by chunks', after_first_ms / len(chunk_gap_us)
         FROM stream
-    UNION ALL SELECT 5, 'whole request, by tokens', whole_ms / output_tokens FROM stream),
+    UNION ALL SELECT 5, '5 · all, by tokens', whole_ms / output_tokens FROM stream),
     (SELECT output_tokens AS tokens, len(chunk_gap_us) + 1 AS chunks FROM stream)
 ORDER BY number
 

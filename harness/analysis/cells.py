@@ -19,9 +19,8 @@ LEVEL = (
     "burstiness",
     "prompt_tokens",
     "output_tokens",
-    "processes",
 )
-KEYS = ("engine", "variant", *LEVEL)
+KEYS = ("engine", "variant", *LEVEL, "processes")
 WORK = ("session", "endpoint", "tokens added by the server", "model", "weights")
 
 
@@ -140,7 +139,5 @@ SAID = {
 def place(level: Mapping[str, Any]) -> str:
     """A load level in words: "8 in flight, 512-token prompts, 64 output tokens, sweep closed"."""
     return ", ".join(
-        said.format(level[key])
-        for key, said in SAID.items()
-        if level.get(key) is not None and (key, level[key]) != ("processes", 1)
+        said.format(level[key]) for key, said in SAID.items() if level.get(key) is not None
     )

@@ -7,13 +7,12 @@ of intervals.py. The repeat is the unit: requests of one repeat share an engine 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp, inf, log
-from typing import Any
 
 import duckdb
 
-from harness.analysis.cells import LEVEL, Cells, place
+from harness.analysis.cells import KEYS, LEVEL, Cells, place
 from harness.analysis.equal_work import Check, Pair, paired_sql, prove
 from harness.analysis.intervals import MIN_REPEATS, bootstrap_t
 from harness.analysis.metrics import Metric, metric
@@ -69,8 +68,13 @@ class Comparison:
     checks: tuple[Check, ...]
     why: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    @property
+    def brief(self) -> str:
+        """For a table: "0.70 [0.62, 0.78], better", or why not."""
+        if self.ratio is None or self.low is None or self.high is None:
+            return f"{self.verdict}: {self.why}"
+        ratio, low, high = _numbers(self.ratio, self.low, self.high)
+        return f"{ratio} [{low}, {high}], {self.verdict}"
 
 
 def compare(
@@ -97,12 +101,11 @@ def compare(
         why = "too few repeats differ for an interval"
         return _refuse(what, chosen, a, b, why, proof.checks, ratios)
     verdict = _verdict(low, high, chosen)
-    said = _numbers(middle, low, high)
-    levels = len({place(pair.level) for pair in proof.pairs})
-    over = f", geometric mean of {levels} levels" if levels > 1 else ""
-    out = "".join(f" Repeat {n} is left out: a cell is INVALID." for n in proof.left_out)
-    sentence = f"{_capital(what)} of {a.name} is {said[0]} times that of {b.name}"
-    sentence += f" [{said[1]}, {said[2]}]{over}: {'a tie' if verdict == 'tie' else verdict}.{out}"
+    ratio, *ends = _numbers(middle, low, high)
+    sentence = (
+        f"{_capital(what)} of {a.name} is {ratio} times that of {b.name} [{', '.join(ends)}]"
+        f"{_over(proof.pairs)}: {'a tie' if verdict == 'tie' else verdict}."
+    ) + "".join(f" Repeat {n} is left out: a cell is INVALID." for n in proof.left_out)
     return Comparison(
         verdict, sentence, what, a.name, b.name, chosen.unit, middle, low, high, ratios,
         proof.checks,
@@ -118,7 +121,7 @@ def _told_apart(a: Cells, b: Cells) -> tuple[Cells, Cells]:
     """Two sides of one name get the level in which they differ added to it."""
     if a.name != b.name:
         return a, b
-    differ = [key for key in LEVEL if a.keys.get(key) != b.keys.get(key)]
+    differ = [key for key in KEYS if a.keys.get(key) != b.keys.get(key)]
     first, second = (
         Cells(side.keys, f"{side.name} ({place({key: side.keys.get(key) for key in differ})})")
         for side in (a, b)
@@ -191,6 +194,11 @@ def _interval(ratios: Sequence[Ratio], pairs: Sequence[Pair]) -> tuple[float, fl
     means = [sum(values) / len(values) for values in logs.values()]
     low, high = bootstrap_t(means)
     return exp(sum(means) / len(means)), exp(low), exp(high)
+
+
+def _over(pairs: Sequence[Pair]) -> str:
+    levels = len({place(pair.level) for pair in pairs})
+    return f", geometric mean of {levels} levels" if levels > 1 else ""
 
 
 def _verdict(low: float, high: float, chosen: Metric) -> str:

@@ -33,6 +33,7 @@ FAULTS = (
     "no_finish",
     "short",  # half of the tokens asked for
     "slow",  # never answers
+    "late",  # the first token is later by late_ms
     "wrong_prompt",  # usage says 7 prompt tokens more
     "held_back",  # no running usage, and the text of every odd chunk comes with the next one
     "hidden_cache",  # cached tokens are in the engine's counters and in no usage
@@ -45,10 +46,11 @@ class Settings:
     """Command-line options, by name. phase_ms: each request's first token is late by a random
     part of it, so that streams don't tick together. fault_every: every n-th request has the fault.
     die_after: the process exits on the n-th request; 0: never. max_running: requests beyond it
-    wait; 0: no limit. front_ms: a request is held so long before the engine counts it. cold_ms: the
-    first request's first token is so much later; slower_ms: that of each request is so much later
-    than of the one before. reasoning_tokens: of a chat answer, the first so many are reasoning.
-    cached_tokens: what usage says; cache_block: tokens a block of a real prefix cache, 0: none."""
+    wait; 0: no limit. front_ms: a request is held so long before the engine counts it. The first
+    token of a request is later by cold_ms if it is one of the first cold_requests, by late_ms if
+    it has that fault, and by slower_ms for each request before it. reasoning_tokens: of a chat
+    answer, the first so many are reasoning. cached_tokens: what usage says; cache_block: tokens a
+    block of a real prefix cache, 0: none."""
 
     port: int = 8000
     ttft_ms: float = 50.0
@@ -62,6 +64,8 @@ class Settings:
     reasoning_tokens: int = 0
     front_ms: float = 0.0
     cold_ms: float = 0.0
+    cold_requests: int = 1
+    late_ms: float = 0.0
     slower_ms: float = 0.0
     max_running: int = 0
     kv_pool_tokens: int = 100_000
@@ -184,7 +188,8 @@ class Stream:
     def begin(self) -> None:
         s = self.settings
         delay_ms = s.ttft_ms + s.ttft_per_token_us * self.prompt_tokens / 1000
-        delay_ms += s.slower_ms * (self.number - 1) + s.cold_ms * (self.number == 1)
+        delay_ms += s.slower_ms * (self.number - 1) + s.cold_ms * (self.number <= s.cold_requests)
+        delay_ms += s.late_ms * (self.fault == "late")
         self.begun_s = time.monotonic()
         self.first_s = self.begun_s + (delay_ms + self.random.random() * s.phase_ms) / 1000
         self.state.prompt_tokens += self.prompt_tokens
@@ -330,5 +335,9 @@ def _prompt(body: dict[str, Any]) -> list[Any]:
     prompt = body.get("prompt")
     if isinstance(prompt, list):
         return prompt
-    texts = [prompt or "", *(message.get("content") or "" for message in body.get("messages", []))]
+    texts = [prompt or ""]
+    for message in body.get("messages", []):
+        content = message.get("content") or ""
+        parts = [{"text": content}] if isinstance(content, str) else content
+        texts += [part.get("text") or "" for part in parts]
     return [word for text in texts for word in text.split()]

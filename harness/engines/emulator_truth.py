@@ -49,7 +49,9 @@ class Keeper:
     def take(self) -> bytes:
         """All that is kept, as JSON; forgets it."""
         kept, self.kept = self.kept, []
-        return json.dumps([{name: getattr(t, name) for name in Truth.__slots__} for t in kept]).encode()
+        return json.dumps(
+            [{name: getattr(t, name) for name in Truth.__slots__} for t in kept]
+        ).encode()
 
 
 class StampedTransport:

@@ -23,7 +23,7 @@ LOCKS = Path(__file__).parent / "locks"
 STUB_SOURCE = Path(__file__).parent / "native" / "libcuda_stub.c"
 PYTHON = (3, 11)  # what the locks were compiled for
 STAMP = ".stamp"
-TORCH_ON_CPU = ("vllm-cpu", "transformers")
+TORCH_ON_CPU = ("vllm-cpu", "transformers", "peers-guidellm")
 TORCH_CPU = "lib/python*/site-packages/torch-*+cpu.dist-info"
 VLLM_ALIAS = "vllm-0.32.0+cpu.dist-info"
 TORCH_CUDA_LOCK = LOCKS / "torch-cuda.lock"
@@ -38,8 +38,11 @@ def lock_path(engine: Engine, tier: str) -> Path | None:
 def state(engine: Engine, tier: str, root: Path) -> str:
     """installed, not installed, half built, built from another lock, or: needs no environment."""
     lock = lock_path(engine, tier)
-    if lock is None:
-        return "needs no environment"
+    return "needs no environment" if lock is None else lock_state(lock, root)
+
+
+def lock_state(lock: Path, root: Path) -> str:
+    """The same of the environment of a lock, which is named like it."""
     folder = root / ".engines" / lock.stem
     if not folder.exists():
         return "not installed"
@@ -55,7 +58,13 @@ def ensure(engine: Engine, tier: str, root: Path) -> None:
     Raises HarnessError naming pip's log if it can't be built.
     """
     lock = lock_path(engine, tier)
-    if lock is None or state(engine, tier, root) == "installed":
+    if lock is not None:
+        ensure_lock(lock, engine.name, root)
+
+
+def ensure_lock(lock: Path, name: str, root: Path, python: tuple[int, int] = PYTHON) -> None:
+    """The same of a lock that was compiled for a version of Python; name: for messages."""
+    if lock_state(lock, root) == "installed":
         return
     if lock.stem == "sglang" and not _has_driver():
         _compiler()  # before gigabytes are fetched
@@ -67,9 +76,9 @@ def ensure(engine: Engine, tier: str, root: Path) -> None:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(f"{lock.stem}: installing (log: .engines/{log.name})", total=None)
-        _run([engines_python(), "-m", "venv", str(folder)], log, engine.name)
-        _install(folder, lock, log, engine.name)
-        _finish(folder, log, engine.name)
+        _run([engines_python(python), "-m", "venv", str(folder)], log, name)
+        _install(folder, lock, log, name)
+        _finish(folder, log, name)
     (folder / STAMP).write_text(_stamp(lock))
 
 
@@ -80,10 +89,10 @@ def _stamp(lock: Path) -> str:
     return digest.hexdigest()
 
 
-def engines_python() -> str:
-    """A Python of the version that the locks were compiled for; HarnessError without one."""
-    wanted = ".".join(map(str, PYTHON))
-    if sys.version_info[:2] == PYTHON:
+def engines_python(version: tuple[int, int] = PYTHON) -> str:
+    """A Python of the version that a lock was compiled for; HarnessError without one."""
+    wanted = ".".join(map(str, version))
+    if sys.version_info[:2] == version:
         return sys.executable
     found = shutil.which(f"python{wanted}")
     if found is None:

@@ -12,6 +12,7 @@ and because it is pinned to the client's core.
 import argparse
 import json
 import os
+import resource
 import sys
 import time
 from contextlib import suppress
@@ -47,6 +48,8 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
     if (asked.plan is None) == (asked.worker is None):
         parser.error("give a plan or --worker")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a slot takes two
     try:
         if asked.worker:
             return _serve(asked.worker, asked.core, asked.spool)

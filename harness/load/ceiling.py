@@ -10,15 +10,14 @@ FOLDER = Path("data") / "calibration"
 
 
 def newest_calibration(root: Path, machine: dict[str, object]) -> dict[str, Any] | None:
-    """The newest calibration of a machine like this one (of the same processor); None where there is none.
-
-    Raises HarnessError naming the file where it can't be read.
+    """The newest calibration of a machine with as many cores of the same processor; None where
+    there is none. Raises HarnessError naming the file where it can't be read.
     """
     for path in sorted((root / FOLDER).glob("*.json"), reverse=True):
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             alike = all(found["machine"][key] == machine[key] for key in ("cpu", "cores"))
-        except (ValueError, KeyError, OSError) as error:
+        except (ValueError, KeyError, TypeError, OSError) as error:
             raise HarnessError(f"{path}: not a calibration of this harness: {error!r}") from error
         if alike:
             return found

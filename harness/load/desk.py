@@ -30,7 +30,6 @@ class _Worker:
 
     plan: Iterator[str]
     spool: Path
-    keeps_spool: bool  # on this machine; otherwise it is sent here
     part: dict[str, Any] | None = None
 
 
@@ -50,10 +49,13 @@ class Desk:
         runner.register_message("ask", self._asked)
 
     @property
-    def parts(self) -> list[dict[str, Any]]:
-        """Of the workers that are done, in the order of the spools."""
+    def complete(self) -> bool:
+        return sum(worker.part is not None for worker in self._workers.values()) == self.count
+
+    def collect(self) -> list[dict[str, Any]]:
+        """The parts of all workers in the order of the spools, on this machine's clock."""
         ordered = sorted(self._workers.values(), key=lambda worker: self.spools.index(worker.spool))
-        return [worker.part for worker in ordered if worker.part is not None]
+        return [_on_our_clock(worker.spool, worker.part) for worker in ordered if worker.part]
 
     @property
     def missing(self) -> int:
@@ -97,7 +99,7 @@ class Desk:
                     file.write(data)
                 self._answer(who, True)
             case "done":
-                self._workers[who].part = self._on_our_clock(self._workers[who], data)
+                self._workers[who].part = data
                 self._answer(who, True)
             case _:
                 self.fault = f"{who}: {data}"
@@ -115,7 +117,7 @@ class Desk:
         if not hello["spool"]:
             self._elsewhere.remove(spool)
         lines = shard(self._path, index, self.count)
-        self._workers[who] = _Worker(lines, self.spools[index], hello["spool"] is not None)
+        self._workers[who] = _Worker(lines, self.spools[index])
         return {"same_clock": hello["clock"] == clock_name()}
 
     def _all_asked(self, what: str, gathered: dict[str, Any]) -> None:
@@ -129,12 +131,11 @@ class Desk:
         for who in gathered:
             self._answer(who, start_ns)
 
-    def _on_our_clock(self, worker: _Worker, part: dict[str, Any]) -> dict[str, Any]:
-        part["lags_ns"] = array("q", part.pop("lags"))
-        first, last = (Offset(*offset) for offset in part.pop("offsets"))
-        clock = MasterClock(first, last)
-        if first.uncertainty_ns:
-            move_spool(worker.spool, clock)
-            for moment in ("started_ns", "measured_ns", "ended_ns"):
-                part[moment] = clock.at(part[moment])
-        return part | {"clock": clock.summary()}
+
+def _on_our_clock(spool: Path, part: dict[str, Any]) -> dict[str, Any]:
+    first, last = (Offset(*offset) for offset in part["offsets"])
+    clock = MasterClock(first, last)
+    if first.uncertainty_ns:
+        move_spool(spool, clock)
+    moments = {name: clock.at(part[name]) for name in ("started_ns", "measured_ns", "ended_ns")}
+    return part | moments | {"lags_ns": array("q", part["lags"]), "clock": clock.summary()}

@@ -1,4 +1,4 @@
-"""The master of several load processes: Locust's master runner, with the workers of this machine."""
+"""The master of several load processes: Locust's master runner and the workers on this machine."""
 
 import os
 import subprocess
@@ -36,14 +36,14 @@ def lead(path: Path, processes: int, listen: str, remote: int) -> list[dict[str,
     ]
     started_s = time.monotonic()
     try:
-        while len(desk.parts) < desk.count:
+        while not desk.complete:
             gevent.sleep(0.05)
             _raise_faults(desk, children, time.monotonic() - started_s)
         gevent.sleep(0.2)  # the last answers leave through a thread of ZeroMQ's
     finally:
         for child in children:
             child.kill()
-    return desk.parts
+    return desk.collect()
 
 
 def _raise_faults(desk: Desk, children: list[subprocess.Popen[bytes]], waited_s: float) -> None:

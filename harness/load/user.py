@@ -11,7 +11,6 @@ import gc
 import logging
 import os
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,132 +21,16 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 import gevent  # isort: skip
-from gevent.event import Event  # isort: skip
 
 from harness.errors import HarnessError
 from harness.load.alarm import Alarm
 from harness.load.clock import take_anchor
+from harness.load.phases import Cell, Phase
 from harness.load.plan import LoadPlan, PlannedRequest, Turns, read_settings, read_turns
-from harness.load.spool import RawRequest, SpoolWriter
+from harness.load.spool import SpoolWriter
 from harness.load.stream import Connection, Exchange
 
 ANCHOR_EVERY_S = 0.5
-
-
-class _Ahead:
-    """Sessions of a plan in order, the next one in view."""
-
-    def __init__(self, turns: Iterator[Turns]) -> None:
-        self._turns = turns
-        self.next = next(turns, None)
-
-    def take(self) -> Turns | None:
-        taken, self.next = self.next, next(self._turns, None)
-        return taken
-
-
-class Phase:
-    """The requests of one phase, taken in order; it starts when opened and ends with its last."""
-
-    def __init__(self, name: str, plan: _Ahead, min_requests: float, min_s: float) -> None:
-        self.name = name
-        self._plan = plan
-        self._min_requests = min_requests
-        self._min_ns = round(min_s * 1e9)
-        self.opened = Event()
-        self.started_ns = 0
-        self.cpu_s = 0.0  # CPU time that the process had used when the phase started
-        self.done = 0
-        self.scheduled = False  # its requests have due times
-
-    def open(self, started_ns: int) -> None:
-        self.cpu_s = time.process_time()
-        self.started_ns = started_ns
-        self.opened.set()
-
-    @property
-    def enough(self) -> bool:
-        """A closed loop has met both of its minimums."""
-        long_enough = time.monotonic_ns() - self.started_ns >= self._min_ns
-        return not self.scheduled and self.done >= self._min_requests and long_enough
-
-    def take(self) -> Turns | None:
-        """The next session; None where the minimums are met or the phase has no more."""
-        ahead = self._plan.next
-        if ahead is None or ahead[0].phase != self.name:
-            return None
-        self.scheduled = ahead[0].due_ns is not None
-        return None if self.enough else self._plan.take()
-
-
-class Cell:
-    """What the slots of one process share.
-
-    slots: how many there will be, once known. at_barrier(phase): called when every slot waits for
-    that phase to be opened.
-    """
-
-    def __init__(self, plan: LoadPlan, turns: Iterator[Turns], spool: SpoolWriter) -> None:
-        self.plan = plan
-        self.spool = spool
-        ahead = _Ahead(turns)
-        self.warmup = Phase("warmup", ahead, float("inf"), 0.0)
-        self.measured = Phase("measured", ahead, plan.min_requests, plan.min_duration_s)
-        self.phases = (self.warmup, self.measured)
-        self.at_barrier: Callable[[Phase], None] = lambda phase: phase.open(time.monotonic_ns())
-        self.slots: int | None = None
-        self.over = Event()
-        self.fault: BaseException | None = None
-        self.latest_due_ns = 0
-        self.lags_ns = array("q")  # of measured requests: sent minus scheduled
-        self.api_key = os.environ.get("OPENAI_API_KEY") or None
-        self._numbers = iter(range(1_000_000))
-        self._waiting = 0
-
-    def enter(self) -> int:
-        self._wait_at(self.warmup)
-        return next(self._numbers)
-
-    def leave(self, phase: Phase) -> None:
-        """A slot found nothing more to do in a phase."""
-        self._wait_at(self.measured if phase is self.warmup else None)
-
-    def expect(self, slots: int) -> None:
-        self.slots = slots
-        if self._waiting == slots:
-            self._all_wait_at(self.warmup)
-
-    def _wait_at(self, phase: Phase | None) -> None:
-        self._waiting += 1
-        if self._waiting == self.slots:
-            self._all_wait_at(phase)
-
-    def _all_wait_at(self, phase: Phase | None) -> None:
-        self._waiting = 0
-        self.at_barrier(phase) if phase else self.over.set()
-
-    def record(self, slot: int, request: PlannedRequest, due_ns: int, result: Exchange) -> None:
-        self.spool.request(
-            RawRequest(
-                request.request_id,
-                request.phase,
-                slot,
-                due_ns,
-                result.sent_ns,
-                result.ended_ns,
-                result.error,
-                result.user_ns,
-                result.kernel_ns,
-                result.sizes,
-                bytes(result.data),
-            )
-        )
-        if request.phase == "warmup":
-            self.warmup.done += 1
-            return
-        self.measured.done += 1
-        if result.sent_ns is not None:
-            self.lags_ns.append(result.sent_ns - due_ns)
 
 
 class StreamUser(User):
@@ -158,6 +41,8 @@ class StreamUser(User):
     @task
     def work(self) -> None:
         cell = self.cell
+        if cell.warmup.opened.is_set():  # Locust makes up for a worker that it misses
+            raise StopUser
         try:
             connection, alarm = Connection(cell.plan.url, cell.api_key), Alarm()
             # Before the start, so that connecting delays no request; one that fails says why.
@@ -207,15 +92,13 @@ class StreamUser(User):
 
 def run_alone(path: Path) -> dict[str, Any]:
     """Runs a whole plan in this process; returns its part (see run_cell)."""
-    plan = read_settings(path)
+    plan, environment = read_settings(path), new_environment()
 
-    def start(cell: Cell, environment: Environment) -> None:
-        runner = environment.create_local_runner()
+    def start(cell: Cell) -> None:
         cell.expect(plan.in_flight)
-        runner.start(plan.in_flight, spawn_rate=plan.in_flight)
+        environment.create_local_runner().start(plan.in_flight, spawn_rate=plan.in_flight)
 
-    environment = new_environment()
-    return run_cell(plan, read_turns(path), environment, lambda cell: start(cell, environment))
+    return run_cell(plan, read_turns(path), environment, start)
 
 
 def new_environment() -> Environment:

@@ -13,11 +13,14 @@ CEILING_FRAC = 0.8  # of the client's calibrated ceiling
 CLIENT_BUSY_FRAC = 0.8  # of its core: above this, lateness of the client shows in the figures
 SHARED_READS_FRAC = 0.01  # of chunks: their times are upper bounds only
 MIN_SHARED = 5  # of chunks, below which they may be one hiccup
+SHARED_LAG_MS = 1.0  # a client that reads sooner than this did not make them wait
 RATE_FRAC = 0.05  # by which the rate of arrivals may miss the rate asked for
 Z = 3.3  # standard errors: chance passes them once in a thousand cells
 SCATTER = 0.1  # by which the squared coefficient of variation may miss, relative to the larger of 1
 MIN_GAPS = 20  # between arrivals, below which their scatter says nothing
-IN_FLIGHT_FRAC = 0.9  # of the requests in flight that a closed loop asks for
+IN_FLIGHT_FRAC = 0.9  # of the requests in flight that a closed loop asks for, by the client
+SEEN_FRAC = 0.75  # of them, by the engine's gauges, which some engines renew every 40 steps
+MIN_SEEN = 4  # in flight, below which a gauge that is old misses them all
 MIN_LOOKS = 5  # at the engine's gauges, below which their maximum says nothing
 MIN_WINDOW_REQUESTS = 5  # in each window of the drift test: it needs 30 requests at least
 
@@ -52,7 +55,11 @@ def client_busy(cell: Judged) -> str | None:
 
 
 def shared_reads(cell: Judged) -> str | None:
-    """The last chunk of an answer is left out: the usage comes with it."""
+    """Chunks that waited for a late client. One that reads at once finds two together only where
+    the server sent them so. The last of an answer is left out: the usage comes with it."""
+    lag_ns = cell.client.get("user_lag_p99_ns")
+    if lag_ns is not None and lag_ns <= SHARED_LAG_MS * 1e6:
+        return None
     chunks, shared = cell.ask(
         "SELECT sum(greatest(len(chunk_shared) - 1, 0)),"
         " sum(len(list_filter(chunk_shared[1:-2], lambda x: x))) FROM measured"
@@ -141,7 +148,7 @@ def concurrency(cell: Judged) -> str | None:
                 SELECT max(value) AS most FROM engine_gauge
                 WHERE cell_id = $cell AND gauge IN ('running', 'waiting') GROUP BY gauge))"""
     )
-    if looks < MIN_LOOKS or seen is None or seen >= IN_FLIGHT_FRAC * asked:
+    if looks < MIN_LOOKS or asked < MIN_SEEN or seen is None or seen >= SEEN_FRAC * asked:
         return None
     return f"concurrency: the engine had at most {seen:.0f} of {asked} requests at a time"
 

@@ -9,8 +9,9 @@
     {{ compare("ttft", in_flight=8) }}           the sentence; the keywords add to both sides' keys
     {{ compare("ttft", in_flight=8, refusal=True) }}          ... or why there is none
     {% if compared("ttft", in_flight=8).verdict == "better" %}            the same as a value
-    {{ compare_table("ttft", "tpot", in_flight=[1, 2, 4, 8]) }}   a row a level, a column a
-                                                 comparison; what is refused says why
+    {{ compare_table("ttft", "tpot", in_flight=[1, 2, 4, 8]) }}           a row a level, a column a
+                                                 comparison; it takes refusal=True as well
+    {{ proof_table("ttft", in_flight=8) }}       the proof of equal work, or what breaks it
 
 A sentence opens like any figure: the proof of equal work, the repeats with their ratios and the
 command stand below the page. A comparison that can't be made stops the build, unless refusal=True.
@@ -47,7 +48,7 @@ class Comparisons(Declared):
     @property
     def helpers(self) -> dict[str, Any]:
         """The names that a page can use."""
-        names = ("compare", "compared", "compare_table")
+        names = ("compare", "compared", "compare_table", "proof_table")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -56,30 +57,35 @@ class Comparisons(Declared):
 
     def compared(self, name: str, tier: str = "", **keys: Any) -> Comparison:
         """The comparison itself: verdict, ratio, low, high, sentence."""
-        return self._made(name, tier, keys)[1]
+        return self._made(name, tier, True, keys)[1]
 
     def compare(self, name: str, tier: str = "", refusal: bool = False, **keys: Any) -> Markup:
         """The sentence, its figures linked to the proof."""
-        ident, found = self._made(name, tier, keys)
-        if found.verdict == NOT_COMPARABLE and not refusal:
-            raise HarnessError(
-                f"compare {name}: {found.sentence} Mend the recording, or show the refusal with "
-                f'compare("{name}", ..., refusal=True)'
-            )
+        ident, found = self._made(name, tier, refusal, keys)
         return _linked(found, ident, found.sentence)
 
-    def compare_table(self, *names: str, caption: str = "", tier: str = "", **keys: Any) -> Markup:
+    def compare_table(
+        self, *names: str, caption: str = "", tier: str = "", refusal: bool = False, **keys: Any
+    ) -> Markup:
         """A row for each combination of the listed keys' values, a column for each comparison."""
         lists = {key: each if isinstance(each, list) else [each] for key, each in keys.items()}
         rows: list[tuple[Any, ...]] = []
         heads: list[str] = []
         for values in product(*lists.values()):
             level = dict(zip(lists, values, strict=True))
-            made = [self._made(name, tier, level) for name in names]
+            made = [self._made(name, tier, refusal, level) for name in names]
             heads = [f"{found.what}, {found.a} / {found.b}" for _, found in made]
             rows.append((*values, *(_linked(found, ident, found.brief) for ident, found in made)))
         columns = [key.replace("_", " ") for key in lists]
-        html = figure.table_html(queries.Result([*columns, *heads], rows), caption=caption)
+        return self._block(queries.Result([*columns, *heads], rows), caption, tier)
+
+    def proof_table(self, name: str, caption: str = "", tier: str = "", **keys: Any) -> Markup:
+        """What was compared to prove equal work, and what each side has; failed or not."""
+        _, found = self._made(name, tier, True, keys)
+        return self._block(_proof(found), caption or "The proof of equal work", tier)
+
+    def _block(self, result: queries.Result, caption: str, tier: str) -> Markup:
+        html = figure.table_html(result, caption=caption)
         badge = figure.badges(("recorded",), self._tier(tier))
         return Markup(
             f'\n\n<div class="tbt-block"><div class="tbt-kinds">{badge}</div>{html}</div>\n\n'
@@ -89,7 +95,9 @@ class Comparisons(Declared):
         """For the end of the page: proof, repeats and command of each comparison."""
         return [self._opened(ident, *shown) for ident, shown in self._shown.items()]
 
-    def _made(self, name: str, tier: str, keys: dict[str, Any]) -> tuple[str, Comparison]:
+    def _made(
+        self, name: str, tier: str, refusal: bool, keys: dict[str, Any]
+    ) -> tuple[str, Comparison]:
         """Its id in the closing section, and the comparison."""
         tier = self._tier(tier)
         given = self._table(name, NEEDED, statistic="p50")
@@ -98,6 +106,11 @@ class Comparisons(Declared):
         found = self._read(
             name, tier, (a, b, metric, statistic), lambda con: compare(con, a, b, metric, statistic)
         )
+        if found.verdict == NOT_COMPARABLE and not refusal:
+            raise HarnessError(
+                f"compare {name}: {found.sentence} Mend the recording, or show the refusal: "
+                "refusal=True"
+            )
         command = (
             f"python -m harness compare {self._sources[tier].entry.file}"
             f" --a {a} --b {b} --metric {metric} --statistic {statistic}"
@@ -110,16 +123,12 @@ class Comparisons(Declared):
         return ident, found
 
     def _opened(self, ident: str, tier: str, command: str, found: Comparison) -> str:
-        proof = queries.Result(
-            ["equal work", found.a, found.b, "equal"],
-            [(c.check, c.a, c.b, "yes" if c.equal else "no") for c in found.checks],
-        )
         unit = f", {found.unit}"
         pairs = queries.Result(
             ["repeat and level", "values", found.a + unit, found.b + unit, "ratio"],
             [(r.place, r.samples, r.a, r.b, r.ratio) for r in found.ratios],
         )
-        tables = [figure.table_html(proof, caption="The proof of equal work")]
+        tables = [figure.table_html(_proof(found), caption="The proof of equal work")]
         if found.ratios:
             tables.append(figure.table_html(pairs, caption=f"{found.what}, repeat by repeat"))
         recording = escape.text(self._sources[tier].entry.recording_id)
@@ -129,6 +138,13 @@ class Comparisons(Declared):
             f" <code>{recording}</code></summary><p>{HOW}</p>{''.join(tables)}"
             f"<p><code>{escape.text(command)}</code></p></details>\n"
         )
+
+
+def _proof(found: Comparison) -> queries.Result:
+    return queries.Result(
+        ["equal work", found.a, found.b, "equal"],
+        [(c.check, c.a, c.b, "yes" if c.equal else "no") for c in found.checks],
+    )
 
 
 def _cells(side: dict[str, Any], keys: dict[str, Any]) -> Cells:

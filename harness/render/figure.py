@@ -27,12 +27,16 @@ WIDE_PX, NARROW_PX = 720, 360
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawn figure: the JSON for the browser and one picture for each width of the page."""
+    """A drawn figure: the JSON for the browser and one picture for each width of the page.
+
+    level: name of the level that the pictures show, of a figure that has a slider; else "".
+    """
 
     data: str
     wide: str
     narrow: str
     height_px: int
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ def draw(figure: Any, ident: str) -> Picture:
     dressed = theme.dress(plain(figure.to_dict()))
     data = json.dumps(_variables(dressed), separators=(",", ":"), ensure_ascii=False)
     size = len(data.encode())
-    limit = LEVELS_LIMIT_BYTES if dressed["layout"].get("meta") else DATA_LIMIT_BYTES
+    levels = dressed["layout"].get("meta")
+    limit = LEVELS_LIMIT_BYTES if levels else DATA_LIMIT_BYTES
     if size > limit:
         raise HarnessError(
             f"figure {ident}: its data is {size:,} bytes, the limit is {limit:,}: "
@@ -63,6 +68,7 @@ def draw(figure: Any, ident: str) -> Picture:
         wide=svg.draw(dressed, f"{ident}-w", WIDE_PX),
         narrow=svg.draw(dressed, f"{ident}-n", NARROW_PX),
         height_px=int(dressed["layout"]["height"]),
+        level=levels["levels"][levels["start"]] if levels else "",
     )
 
 
@@ -79,6 +85,7 @@ def html(
     parts = [
         f'<figure class="tbt-figure" id="{ident}">',
         f'<div class="tbt-kinds">{badges(meta.kinds, meta.tier)}</div>',
+        f'<div class="tbt-slider">Shown: {text(picture.level)}</div>' if picture.level else "",
         f'<div class="tbt-plot" data-figure="{ident}" data-version="{version}"'
         f' style="height:{picture.height_px}px" role="img" aria-label="{text(meta.title)}">',
         f'<div class="tbt-wide" aria-hidden="true">{picture.wide}</div>',

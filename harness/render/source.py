@@ -20,7 +20,7 @@ SELECT concat_ws(', ', c.variant, c.sweep, 'prompt ' || c.prompt_tokens,
         format('{:.0f} % of capacity', 100 * c.capacity_frac), 'repeat ' || c.repeat),
     c.reasons, count(r.request_id), count(r.error),
     quantile_cont((r.first_token_ns - r.scheduled_ns) / 1e6, 0.5) FILTER (r.error IS NULL),
-    quantile_cont((r.sent_ns - r.scheduled_ns) / 1e6, 0.99),
+    quantile_disc((r.sent_ns - r.scheduled_ns) / 1e6, 0.99),
     100 * CAST(c.client ->> 'cpu_frac' AS DOUBLE)
 FROM cell c LEFT JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
 WHERE c.verdict <> 'VALID'

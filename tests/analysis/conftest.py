@@ -4,6 +4,7 @@ TTFT of prompt p (1 to 12) in repeat r is p + 10 ms times the factor of its engi
 TPOT is 10 ms on fast and 20 ms on slow. Every request gives 4 tokens, a measured phase lasts 2 s.
 """
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,16 @@ def fill(recording: Recording) -> None:
             recording.insert("request", made)
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[Recording]:
-    recording = create(tmp_path / "made.partial.duckdb")
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recording = create(tmp_path_factory.mktemp("template") / "made.partial.duckdb")
     fill(recording)
+    recording.close()
+    return recording.path
+
+
+@pytest.fixture
+def made(template: Path, tmp_path: Path) -> Iterator[Recording]:
+    recording = Recording(Path(shutil.copy(template, tmp_path)))
     yield recording
     recording.close()

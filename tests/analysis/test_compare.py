@@ -148,6 +148,12 @@ def test_two_levels_of_one_engine_are_told_apart(made: Recording) -> None:
     assert "of fast (1 in flight) is 0.27 times that of fast (2 in flight)" in found.sentence
 
 
+def test_how_many_processes_carried_the_load_is_no_level(made: Recording) -> None:
+    change(made, "UPDATE cell SET processes = 2 WHERE engine = 'slow'")
+    assert ttft(made).verdict == "better"
+    assert compare(made.con, parse("processes=1"), parse("processes=2"), "ttft").ratio is not None
+
+
 @pytest.mark.parametrize(
     ("a", "metric", "statistic", "message"),
     [

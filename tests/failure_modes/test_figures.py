@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from harness.analysis.cells import Cells
+from harness.analysis.goodput import goodput
 from harness.render import pages
 from tests.emulate import load, request_body, running_emulator
 from tests.recording.conftest import MS, cell, create, request
@@ -33,6 +35,28 @@ def test_17_percentiles_change_after_an_upgrade(tmp_path: Path) -> None:
     ).fetchall()
     assert found == [([2.0, 26.0, 51.0, 91.0, 100.0],)]
     assert recording.con.execute("SELECT p50_ms FROM ttft_p50").fetchall() == [(51.0,)]
+    recording.close()
+
+
+def test_20_users_want_the_load_that_their_objective_allows(tmp_path: Path) -> None:
+    """Twice the rate is nearly twice the throughput, and every second request comes too late: the
+    highest rate at which 95 % of the requests have their token within 100 ms is the lower one."""
+    recording = create(tmp_path / "test.partial.duckdb")
+    rates = {1: 10.0, 2: 20.0}
+    loaded = {"load": "poisson", "in_flight": None}
+    rows = [request(1, n) for n in range(1, 21)]
+    rows += [request(2, n, first_token_ns=(130 + n % 2 * 300) * MS) for n in range(1, 41)]
+    with recording.transaction():
+        recording.insert("cell", [cell(i, rate_per_s=r, **loaded) for i, r in rates.items()])
+        recording.insert("request", rows)
+    found = goodput(recording.con, Cells({"load": "poisson"}), {"ttft_from_scheduled": 100.0})
+    assert [(each.level["rate_per_s"], each.met, each.requests) for each in found] == [
+        (10.0, 20, 20),
+        (20.0, 20, 40),
+    ]
+    assert max(each.level["rate_per_s"] for each in found if each.met_frac >= 0.95) == 10.0
+    throughput = recording.con.execute("SELECT requests_per_s FROM outcome ORDER BY cell_id")
+    assert throughput.fetchall() == [(10.0,), (20.0,)]
     recording.close()
 
 

@@ -153,6 +153,18 @@ def test_due_times_are_absolute_deadlines(tmp_path: Path) -> None:
         assert 0 <= got.sent_ns - got.scheduled_ns < 50_000_000
 
 
+def test_a_slot_that_is_late_shows_it(tmp_path: Path) -> None:
+    requests = [PlannedRequest(number, "measured", request_body(), due_ns=0) for number in (1, 2)]
+    with running_emulator(ttft_ms=60, gap_ms=1) as url:
+        run = load(tmp_path, url + COMPLETIONS, [], requests=requests, in_flight=1)
+    first, second = run.parsed[1], run.parsed[2]
+    assert first.scheduled_ns == second.scheduled_ns == run.summary["measured_ns"]
+    assert second.sent_ns is not None and first.last_token_ns is not None
+    assert second.sent_ns >= first.last_token_ns >= second.scheduled_ns + 60_000_000
+    assert run.summary["schedule_lag_max_ns"] == second.sent_ns - second.scheduled_ns
+    assert run.summary["minimums_met"] is True
+
+
 def test_the_key_is_sent_and_is_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,15 @@ def test_what_one_request_can_be_against(
     assert found == ([] if reason is None else [reason])
 
 
+@pytest.mark.parametrize(("lag_ms", "sound"), [(0.9, True), (1.1, False)])
+def test_chunks_that_share_a_read_count_where_the_client_was_late(
+    recording: Recording, lag_ms: float, sound: bool
+) -> None:
+    client = {"user_lag_p99_ns": lag_ms * MS}
+    shared = request(1, 1, chunk_shared=[True] * 5 + [False] * 5)
+    assert (reasons(recording, [shared], client=client) == []) == sound
+
+
 def test_warm_up_is_not_judged(recording: Recording) -> None:
     spoilt = request(1, 2, phase="warmup", error="timeout", prompt_tokens=1)
     assert reasons(recording, [request(1, 1), spoilt]) == []
@@ -207,7 +216,7 @@ def test_concurrency_that_the_client_did_not_hold(recording: Recording) -> None:
 
 
 @pytest.mark.parametrize(
-    ("running", "waiting", "reached"), [(4, 0, True), (2, 2, True), (2, 0, False)]
+    ("running", "waiting", "reached"), [(3, 0, True), (2, 2, True), (2, 0, False)]
 )
 def test_concurrency_that_the_engine_did_not_see(
     recording: Recording, running: int, waiting: int, reached: bool

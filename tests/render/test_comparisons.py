@@ -102,6 +102,11 @@ def test_a_table_has_a_row_a_level_and_links_each(paired: Path) -> None:
     assert "TTFT p50, vLLM / SGLang &lt;b&gt;" in page and page.count('href="#compare-cpu-1"') == 1
 
 
+def test_the_proof_is_a_table_of_its_own(paired: Path) -> None:
+    page = rendered(paired, '{{ proof_table("ttft") }}').partition("## Where")[0]
+    assert "<td>VALID cells</td><td>5 of 5</td><td>5 of 5</td><td>yes</td>" in page
+
+
 def test_goodput_and_cost_are_tables_whose_numbers_open(paired: Path) -> None:
     number = '{{ goodput("chat", "met_percent", ".1f", variant="vllm") }}'
     page = rendered(
@@ -119,7 +124,10 @@ def test_a_refusal_stops_the_build_unless_it_is_asked_for(paired: Path) -> None:
         rendered(paired, '\n{{ compare("tail") }}')
     page = rendered(paired, '{{ compare("tail", refusal=True) }}')
     assert '">not comparable</a>, because p99 needs 662 values' in page
-    assert "p99 needs 662" in rendered(paired, '{{ compare_table("tail", in_flight=[1]) }}')
+    table = '{{ compare_table("tail", in_flight=[1], refusal=%s) }}'
+    assert "p99 needs 662" in rendered(paired, table % "True")
+    with pytest.raises(HarnessError, match="compare tail: "):
+        rendered(paired, table % "False")
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,16 @@ def test_data_for_the_browser_is_plain_rounded_and_small() -> None:
     made.add_scatter(x=[i / 7 for i in range(2000)], y=[i / 3 for i in range(2000)])
     with pytest.raises(HarnessError, match=r"figure a: its data is .* the limit is 15,000"):
         figure.draw(made, "a")
+
+
+def test_a_slider_s_picture_shows_the_level_it_starts_with_and_panes_share_one_axis() -> None:
+    chart = theme.panes("seconds", ["TTFT, s", "requests"], height=300)
+    for level, x in ((0, [1, 2]), (1, [3, 9])):
+        chart.add_scatter(x=x, y=[1, 2], name=f"level {level}", meta={"level": level})
+        chart.add_scatter(x=[4, 5], y=[1, 2], yaxis="y2", name="always")
+    theme.levels(chart, ["low", "high"], 1)
+    assert [t["name"] for t in svg.shown(dressed(chart))] == ["always", "level 1", "always"]
+    drawn = svg.draw(dressed(chart), "f", 720)
+    assert "level 1" in drawn and "level 0" not in drawn
+    assert drawn.count(">seconds<") == 1  # under the lowest pane alone
+    assert figure.draw(chart, "f").level == "high"

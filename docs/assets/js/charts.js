@@ -84,14 +84,14 @@ async function draw(plot) {
 }
 
 /**
- * Puts the slider above a figure with levels. Arrow keys move it, as they do any range input.
+ * Fills the place above a figure with levels with a slider. Arrow keys move it, as any range input.
  * @param {Plot} plot
  */
 function addSlider(plot) {
   const levels = plot.tbtFigure?.layout.meta?.levels;
-  if (!levels) return;
+  const place = plot.previousElementSibling;
+  if (!levels || !place) return;
   const label = document.createElement("label");
-  label.className = "tbt-slider";
   const slider = document.createElement("input");
   Object.assign(slider, { type: "range", min: 0, max: levels.length - 1, value: plot.tbtLevel });
   const chosen = document.createElement("output");
@@ -105,8 +105,8 @@ function addSlider(plot) {
     draw(plot);
   });
   tell();
-  label.append("Load level ", slider, chosen);
-  plot.before(label);
+  label.append("Level ", slider);
+  place.replaceChildren(label, chosen);
 }
 
 /** @param {Plot} plot */

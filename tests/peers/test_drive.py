@@ -1,0 +1,57 @@
+"""Running a tool: the preloaded fork, the CPU time of a window, and the emulator's truth."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from harness.peers import drive
+from harness.peers.drive import Watch
+
+
+def test_cpu_time_between_two_moments_is_interpolated() -> None:
+    watch = Watch(0, times_ns=[0, 100, 200], cpu_s=[1.0, 2.0, 4.0])
+    assert watch.between(50, 150) == 1.5  # from 1.5 to 3.0
+
+
+def test_a_preloaded_module_runs_anew_for_each_command(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(
+        "import os, sys\n"
+        "if __name__ == '__main__':\n"
+        "    print(sys.argv[1:], os.environ['SAID'], os.getcwd())\n"
+        "    sys.exit(len(sys.argv))\n"
+    )
+    argv = [sys.executable, str(Path(drive.__file__).with_name("preload.py")), "tool", "json"]
+    order = {"argv": ["a", "b"], "env": {"SAID": "yes"}, "log": f"{tmp_path}/log"}
+    order["folder"] = str(tmp_path)
+    ran = subprocess.run(
+        argv,
+        input=2 * (json.dumps(order) + "\n"),
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tmp_path)},
+        timeout=20,
+    )
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert answers[0] == {"ready": True}
+    assert [set(answer) for answer in answers[1:]] == 2 * [{"pid"}, {"status"}]
+    assert answers[2] == answers[4] == {"status": 3}
+    assert (tmp_path / "log").read_text() == f"['a', 'b'] yes {tmp_path}\n"
+
+
+def test_the_emulator_keeps_the_truth_of_each_request_once() -> None:
+    body = json.dumps({"prompt": "a b", "max_tokens": 3, "stream": True}).encode()
+    with drive.emulator("--ttft-ms", "20", "--gap-ms", "5") as url:
+        asked = urllib.request.Request(
+            f"{url}/v1/completions", data=body, headers={"X-Request-ID": "mine"}
+        )
+        before_ns = time.monotonic_ns()
+        answer = urllib.request.urlopen(asked, timeout=10).read().decode()
+        (truth,) = drive.take_truth(url)
+        assert drive.take_truth(url) == []
+    assert answer.startswith("data: ") and '" e1"' in answer
+    written = [int(each.split("}")[0]) for each in answer.split('"emulator_ns":')[1:]]
+    assert (truth.number, truth.request_id, truth.write_ns) == (1, "mine", written)
+    assert before_ns < truth.received_ns < written[0] < written[1] < written[2]
