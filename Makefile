@@ -55,8 +55,9 @@ check: setup ## lint, types, declarations, recordings, prose
 	$(VENV)/bin/mypy
 	$(RUN) check
 
-bench: setup ## measure the recorder against the emulator, and put the figures into README.md
+bench: setup ## measure the recorder and its peers against the emulator: README.md's table, data/peers
 	$(VENV)/bin/python -m harness.bench --repeats 5 --readme README.md
+	$(VENV)/bin/python -m harness.peers
 
 lock: setup ## compile requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev --no-header --no-annotate pyproject.toml -o requirements.lock

@@ -122,7 +122,7 @@ def _repeat(url: str, streams: int, seconds: float) -> dict[str, float]:
             min_requests=streams,
             min_duration_s=0.0,
             timeout_s=seconds * 3 + 10,
-            core=CLIENT_CORE,
+            cores=(CLIENT_CORE,),
             spool_path=str(spool),
         )
         save_plan(Path(folder, "plan.json"), plan, requests)

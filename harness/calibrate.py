@@ -232,7 +232,7 @@ def _recorded(
                 min_requests=len(requests),
                 min_duration_s=0.0,
                 timeout_s=10 * STEP_S,
-                core=CLIENT_CORE,
+                cores=(CLIENT_CORE, SERVER_CORE),
                 spool_path=str(Path(folder) / "spool"),
             )
             before = watched.cpu_times()

@@ -6,6 +6,7 @@ the number of requests but three numbers a request: a cell may have a million.
 """
 
 import json
+import os
 import tempfile
 from array import array
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import Any
 
 from harness.engines.base import Engine
 from harness.errors import HarnessError
+from harness.experiment import Tier
 from harness.load.clock import Anchor, Clock
 from harness.load.launch import LoadResult, Remote
 from harness.load.launch import run as run_load
@@ -105,7 +107,7 @@ def run_cell(
             min_requests=worklist.cell.level.min_requests if closed else NO_LIMIT,
             min_duration_s=sweep.min_duration_s if closed else 0.0,
             timeout_s=tier.request_timeout_s,
-            core=tier.client_core,
+            cores=_client_cores(tier),
             spool_path=str(Path(folder) / "spool"),
         )
         requests = _requests(worklist, target, planned)
@@ -137,6 +139,12 @@ def _load(
             raise
         died = f"{target.engine.name}: died while it was loaded, {target.exit_note()}"
         raise HarnessError(died) from None
+
+
+def _client_cores(tier: Tier) -> tuple[int, ...]:
+    """The declared one first; where there are more load processes, others that no engine has."""
+    taken = {tier.client_core, *tier.engine_cores}
+    return (tier.client_core, *(c for c in range(os.cpu_count() or 1) if c not in taken))
 
 
 def _connections(worklist: Worklist) -> int:

@@ -72,7 +72,7 @@ def run_load(
         "min_requests": len(bodies) - warmup,
         "min_duration_s": 0.0,
         "timeout_s": 5.0,
-        "core": None,
+        "cores": (),
         "spool_path": str(folder / "spool"),
     }
     plan = LoadPlan(**{**settings, **changes})

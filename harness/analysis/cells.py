@@ -60,7 +60,7 @@ class Row:
     work: dict[str, Any] = field(hash=False)
 
 
-def parse(text: str, said: str = "") -> Cells:
+def parse(text: str) -> Cells:
     """From the command line: "engine=vllm,in_flight=8"."""
     keys: dict[str, Any] = {}
     for part in text.split(","):
@@ -68,7 +68,7 @@ def parse(text: str, said: str = "") -> Cells:
         if not equals:
             raise HarnessError(f"{text!r}: write key=value, with commas between")
         keys[key.strip()] = _value(value.strip())
-    return Cells(keys, said)
+    return Cells(keys)
 
 
 def _value(text: str) -> int | float | str:

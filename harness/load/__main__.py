@@ -55,8 +55,8 @@ def main(argv: list[str]) -> int:
             return _serve(asked.worker, asked.core, asked.spool)
         plan = read_settings(asked.plan)
         if asked.processes == 1 and not asked.remote:
-            if plan.core is not None:
-                _take_core(plan.core)
+            if plan.cores:
+                _take_core(plan.cores[0])
             parts = [run_alone(asked.plan)]
         else:
             parts = lead(asked.plan, asked.processes, asked.listen, asked.remote)

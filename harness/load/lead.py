@@ -60,6 +60,6 @@ def _raise_faults(desk: Desk, children: list[subprocess.Popen[bytes]], waited_s:
 
 def _start_worker(address: str, plan: LoadPlan, index: int, spool: Path) -> subprocess.Popen[bytes]:
     argv = [sys.executable, "-m", "harness.load", "--worker", address, "--spool", str(spool)]
-    if plan.core is not None and plan.core >= index:
-        argv += ["--core", str(plan.core - index)]
+    if plan.cores:
+        argv += ["--core", str(plan.cores[index % len(plan.cores)])]
     return subprocess.Popen(argv, preexec_fn=die_with_parent)

@@ -41,8 +41,8 @@ class LoadPlan:
     min_requests measured requests are done and min_duration_s has passed since the measured phase
     began, whichever comes later. Where requests have a due time, all of them are sent and awaited,
     and the duration is theirs. Warm-up requests all finish before the measured phase begins.
-    timeout_s bounds one request. core: CPU to pin to, at real-time priority where that is
-    permitted (further processes take the cores below it); None: neither.
+    timeout_s bounds one request. cores: CPUs to pin the processes to in turn, at real-time
+    priority where that is permitted; none: neither.
     """
 
     url: str  # http://127.0.0.1:8000/v1/completions
@@ -50,7 +50,7 @@ class LoadPlan:
     min_requests: int
     min_duration_s: float
     timeout_s: float
-    core: int | None
+    cores: tuple[int, ...]
     spool_path: str
 
     def spools(self, processes: int) -> tuple[Path, ...]:
@@ -68,7 +68,8 @@ def save_plan(path: Path, plan: LoadPlan, requests: Iterable[PlannedRequest]) ->
 
 def read_settings(path: Path) -> LoadPlan:
     with open(path, encoding="utf-8") as file:
-        return LoadPlan(**_record(path, 1, file.readline()))
+        settings = _record(path, 1, file.readline())
+    return LoadPlan(**settings | {"cores": tuple(settings["cores"])})
 
 
 def read_turns(path: Path) -> Iterator[Turns]:

@@ -1,6 +1,6 @@
 """The recorder against its peers, on the same emulator and the same two cores.
 
-    python -m harness.peers --write data/peers/2026-11-30-cpu.duckdb     (part of make bench)
+    python -m harness.peers [--write FILE] [--rates 1000 5000] [--tools AIPerf]       (make bench)
 
 Every tool takes the same streams at each chunk rate, in turns, and is held against the emulator's
 own times; then every tool meets the same faults. The last line is one JSON object.
@@ -22,9 +22,10 @@ from harness.peers import truth
 from harness.peers.drive import Runner, emulator, take_truth
 from harness.peers.environments import ensure, version
 from harness.peers.faults import FAULTS, probe
-from harness.peers.store import Store
+from harness.peers.store import Store, free_path
 from harness.peers.tools import TOOLS, Load, Tool
 from harness.record import commit
+from harness.render import manifest
 from harness.telemetry import machine
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ HOPELESS_MS = 20  # a rate at which a tool's p99 was further off is not repeated
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The recorder against other load generators.")
-    parser.add_argument("--write", type=Path, required=True, help="the DuckDB file to make")
+    parser.add_argument("--write", type=Path, help="the DuckDB file to make; else data/peers/...")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0, help="length of each stream")
     parser.add_argument("--rates", type=int, nargs="+", default=RATES, help="chunks/s")
@@ -44,7 +45,8 @@ def main() -> None:
     parser.add_argument("--no-faults", action="store_true")
     options = parser.parse_args()
     tools = [tool for tool in TOOLS if not options.tools or tool.name in options.tools]
-    store = Store(options.write, machine.tier())
+    path = options.write or free_path(ROOT, machine.tier())
+    store = Store(path, machine.tier())
     store.insert(
         "session", 1, commit(ROOT), json.dumps(machine.describe()), GAP_MS, TTFT_MS, options.seconds
     )
@@ -57,7 +59,9 @@ def main() -> None:
             _meet_faults(runners, store, model_dir)
         _measure(runners, store, model_dir, options)
     store.close()
-    print(json.dumps({"file": str(options.write), "tools": [r.tool.name for r in runners]}))
+    if options.write is None:
+        manifest.update(ROOT, path)
+    print(json.dumps({"file": str(path), "tools": [r.tool.name for r in runners]}))
 
 
 def _prepare(tools: Sequence[Tool], store: Store, open_runners: ExitStack) -> list[Runner]:

@@ -51,6 +51,8 @@ def number(text: str | None) -> str:
 def read_recorder(folder: Path) -> Report:
     """The recorder's own spool."""
     spool = folder / "spool"
+    if not spool.exists():
+        raise HarnessError("it left no spool")
     clock = Clock(read_anchors(spool))
     seen, span_ns, gaps = [], 0, 0
     for raw in read_requests(spool):

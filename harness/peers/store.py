@@ -22,10 +22,12 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             raise HarnessError(f"{path}: is there already; name another file")
-        self._db = duckdb.connect(str(path))
+        self.path, self._draft = path, path.with_suffix(".partial.duckdb")
+        self._draft.unlink(missing_ok=True)
+        self._db = duckdb.connect(str(self._draft))
         self._db.execute(SCHEMA.read_text(encoding="utf-8"))
         now = datetime.now(UTC)
-        self.insert("recording", SCHEMA_VERSION, path.name.split(".")[0], PAGE, tier, now, None)
+        self.insert("recording", SCHEMA_VERSION, path.stem, PAGE, tier, now, None)
 
     def insert(self, table: str, *row: Any) -> None:
         """A row, in the order of the table's columns."""
@@ -59,3 +61,12 @@ class Store:
     def close(self) -> None:
         self._db.execute("UPDATE recording SET finished_at = ?", [datetime.now(UTC)])
         self._db.close()
+        self._draft.rename(self.path)
+
+
+def free_path(root: Path, tier: str) -> Path:
+    """data/peers/<date>-<tier>.duckdb, with a counter where that is taken."""
+    stem = f"{datetime.now(UTC):%Y-%m-%d}-{tier}"
+    names = (stem, *(f"{stem}-{count}" for count in range(2, 1000)))
+    paths = (root / "data" / "peers" / f"{name}.duckdb" for name in names)
+    return next(path for path in paths if not path.exists())

@@ -76,7 +76,7 @@ def _recorder(load: Load) -> list[str]:
         min_requests=load.requests,
         min_duration_s=0.0,
         timeout_s=60.0,
-        core=CLIENT_CORE,
+        cores=(CLIENT_CORE,),
         spool_path=str(load.folder / "spool"),
     )
     save_plan(load.folder / "plan.jsonl", plan, requests)

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from harness.recording.judged import Judged
 from harness.recording.statistics import drift, window_levels
 
@@ -17,6 +15,7 @@ SHARED_LAG_MS = 1.0  # a client that reads sooner than this did not make them wa
 RATE_FRAC = 0.05  # by which the rate of arrivals may miss the rate asked for
 Z = 3.3  # standard errors: chance passes them once in a thousand cells
 SCATTER = 0.1  # by which the squared coefficient of variation may miss, relative to the larger of 1
+TIMES = ("sent_ns", "scheduled_ns")
 MIN_GAPS = 20  # between arrivals, below which their scatter says nothing
 IN_FLIGHT_FRAC = 0.9  # of the requests in flight that a closed loop asks for, by the client
 SEEN_FRAC = 0.75  # of them, by the engine's gauges, which some engines renew every 40 steps
@@ -94,10 +93,13 @@ def arrival_dispersion(cell: Judged) -> str | None:
     Scatter: variance over squared mean; 1/shape for gamma, 1 for Poisson, 0 for constant. Its
     standard error over n gamma gaps is sqrt((2 + 2/shape) / n) of itself (delta method).
     """
-    rows = cell.rows("SELECT sent_ns, scheduled_ns FROM arrival") if cell.is_open else []
-    if len(rows) <= MIN_GAPS:
+    if not cell.is_open:
         return None
-    sent, planned = (_scatter(sorted(times)) for times in zip(*rows, strict=True))
+    arrivals, sent, planned = cell.ask(
+        "SELECT (SELECT count(*) FROM arrival), " + ", ".join(map(_scatter, TIMES))
+    )
+    if arrivals <= MIN_GAPS or sent is None or planned is None:
+        return None
     if abs(sent - planned) > SCATTER * max(1.0, planned):
         return (
             f"arrival_dispersion: gaps scatter by {sent:.2f} as sent, by {planned:.2f} as planned"
@@ -105,7 +107,7 @@ def arrival_dispersion(cell: Judged) -> str | None:
     shape = _shape(cell)
     if shape is None:
         return None
-    allowed = SCATTER + Z * math.sqrt((2 + 2 / shape) / (len(rows) - 1)) / shape
+    allowed = SCATTER + Z * math.sqrt((2 + 2 / shape) / (arrivals - 1)) / shape
     if abs(planned - 1 / shape) <= allowed:
         return None
     return (
@@ -120,10 +122,10 @@ def _shape(cell: Judged) -> float | None:
     return shapes.get(cell.row["load"])
 
 
-def _scatter(times_ns: list[int]) -> float:
-    gaps = np.diff(np.array(times_ns, dtype=float))
-    mean = float(gaps.mean())
-    return float(gaps.var()) / mean**2 if mean else 0.0
+def _scatter(time: str) -> str:
+    """SQL: variance over squared mean of the differences between neighbouring times."""
+    gaps = f"SELECT {time} - lag({time}) OVER (ORDER BY {time}) AS gap FROM arrival"
+    return f"(SELECT var_pop(gap) / nullif(avg(gap), 0) ** 2 FROM ({gaps}))"
 
 
 def concurrency(cell: Judged) -> str | None:
@@ -160,12 +162,12 @@ def steady_state(cell: Judged) -> str | None:
     """
     if cell.row["load"] in ("stages", "trace"):
         return None
-    values = cell.rows(
+    values = cell.numbers(
         "SELECT (last_token_ns - scheduled_ns) / 1e6 FROM arrival"
         " WHERE error IS NULL ORDER BY scheduled_ns, request_id"
     )
     least = max(MIN_WINDOW_REQUESTS, cell.row["in_flight"] or 1)
-    levels = window_levels([value for (value,) in values], least)
+    levels = window_levels(values, least)
     found = drift(levels)
     if found is None or found.steady:
         return None

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 
 MEASURED = """
-WITH measured AS (SELECT * FROM request WHERE cell_id = $cell AND phase = 'measured'),
-arrival AS (SELECT * FROM measured WHERE sent_ns IS NOT NULL AND coalesce(turn, 1) = 1),
+WITH measured AS NOT MATERIALIZED (
+    SELECT * FROM request WHERE cell_id = $cell AND phase = 'measured'),
+arrival AS NOT MATERIALIZED (
+    SELECT * FROM measured WHERE sent_ns IS NOT NULL AND coalesce(turn, 1) = 1),
 ends AS (SELECT min(sent_ns) AS first_ns, max(sent_ns) AS last_ns FROM measured)
 """
 
@@ -28,6 +31,12 @@ class Judged:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.con.execute(MEASURED + sql, {"cell": self.row["cell_id"]}).fetchall()
+
+    def numbers(self, sql: str) -> list[float]:
+        """The one column of a query, of any length."""
+        found = self.con.execute(MEASURED + sql, {"cell": self.row["cell_id"]}).fetchnumpy()
+        numbers: list[float] = np.asarray(next(iter(found.values())), dtype=float).tolist()
+        return numbers
 
     @property
     def is_open(self) -> bool:

@@ -36,7 +36,7 @@ def plan(folder: Path, url: str, **changes: Any) -> LoadPlan:
         "min_requests": 1000,
         "min_duration_s": 0.0,
         "timeout_s": 5.0,
-        "core": None,
+        "cores": (),
         "spool_path": str(folder / "spool"),
     }
     return LoadPlan(**{**settings, **changes})

@@ -15,7 +15,7 @@ def cell(folder: Path, requests: list[PlannedRequest], **changes: Any) -> Cell:
     plan = LoadPlan(
         url="http://127.0.0.1:1/",
         timeout_s=1.0,
-        core=None,
+        cores=(),
         spool_path=str(folder / "spool"),
         **{**settings, **changes},
     )

@@ -5,7 +5,7 @@ import pytest
 from harness.errors import HarnessError
 from harness.load.plan import LoadPlan, PlannedRequest, read_settings, read_turns, save_plan, shard
 
-PLAN = LoadPlan("http://127.0.0.1:1/v1/completions", 4, 5, 1.5, 9.0, None, "/tmp/spool")
+PLAN = LoadPlan("http://127.0.0.1:1/v1/completions", 4, 5, 1.5, 9.0, (), "/tmp/spool")
 REQUESTS = [
     PlannedRequest(1, "warmup", '{"prompt": "a\\nb"}'),
     PlannedRequest(2, "measured", "{}", due_ns=7, session=1),

@@ -23,7 +23,7 @@ def part(started_ns: int, ended_ns: int, requests: int, lags_ns: list[int]) -> d
 
 
 def plan(min_requests: int, min_duration_s: float) -> LoadPlan:
-    return LoadPlan("http://127.0.0.1:1/", 2, min_requests, min_duration_s, 1.0, None, "/tmp/spool")
+    return LoadPlan("http://127.0.0.1:1/", 2, min_requests, min_duration_s, 1.0, (), "/tmp/spool")
 
 
 def test_the_summary_of_two_processes() -> None:
