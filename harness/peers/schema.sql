@@ -23,7 +23,9 @@ CREATE TABLE session (
     machine JSON NOT NULL,
     gap_ms DOUBLE NOT NULL,
     ttft_ms DOUBLE NOT NULL,
-    stream_s DOUBLE NOT NULL
+    stream_s DOUBLE NOT NULL,
+    within_ms DOUBLE NOT NULL,
+    hopeless_ms DOUBLE NOT NULL
 );
 COMMENT ON TABLE session IS 'One row: where and how it was run.';
 COMMENT ON COLUMN session.session_id IS '1.';
@@ -32,6 +34,8 @@ COMMENT ON COLUMN session.machine IS 'Processor, cores, memory, kernel and Pytho
 COMMENT ON COLUMN session.gap_ms IS 'Time between two chunks of a stream, as the emulator was set.';
 COMMENT ON COLUMN session.ttft_ms IS 'Time to the first chunk, as the emulator was set.';
 COMMENT ON COLUMN session.stream_s IS 'Length of each stream, seconds.';
+COMMENT ON COLUMN session.within_ms IS 'A tool''s ceiling is the highest rate at which its p99 error of gaps is within this.';
+COMMENT ON COLUMN session.hopeless_ms IS 'A rate at which a tool''s p99 error of gaps passed this was not repeated.';
 
 CREATE TABLE tool (
     tool VARCHAR PRIMARY KEY,
@@ -135,6 +139,7 @@ COMMENT ON COLUMN fault_catch.said IS 'What it said.';
 CREATE VIEW result AS
 SELECT tool, streams, chunk_rate_per_s, count(DISTINCT run_id) AS repeats,
     median(written_per_s) AS written_per_s, median(seen_per_s) AS seen_per_s,
+    median(1e6 * cpu_s / chunks) AS live_cpu_s_per_million,
     median(1e6 * (cpu_s + parse_cpu_s) / chunks) AS cpu_s_per_million,
     median(e.p50_ms) FILTER (measure = 'ttft') AS ttft_p50_ms,
     median(e.p99_ms) FILTER (measure = 'ttft') AS ttft_p99_ms,

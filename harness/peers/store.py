@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 
 from harness.errors import HarnessError
-from harness.recording.store import SCHEMA_VERSION
+from harness.recording.store import BLOCK_BYTES, SCHEMA_VERSION
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 PAGE = "91"  # of episodes/index.toml
@@ -59,9 +59,16 @@ class Store:
         return gaps[1] if gaps else float("inf")
 
     def close(self) -> None:
+        """Marks the file finished and writes it compactly, without `.partial`."""
         self._db.execute("UPDATE recording SET finished_at = ?", [datetime.now(UTC)])
+        ((name,),) = self._db.execute("SELECT current_database()").fetchall()
+        quoted = str(self.path).replace("'", "''")
+        self._db.execute(f"ATTACH '{quoted}' AS final (BLOCK_SIZE {BLOCK_BYTES})")
+        self._db.execute(f'COPY FROM DATABASE "{name}" TO final')
+        self._db.execute("CHECKPOINT final")
+        self._db.execute("DETACH final")
         self._db.close()
-        self._draft.rename(self.path)
+        self._draft.unlink()
 
 
 def free_path(root: Path, tier: str) -> Path:

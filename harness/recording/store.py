@@ -53,8 +53,8 @@ def connect(path: Path, read_only: bool = True) -> duckdb.DuckDBPyConnection:
         con.close()
         found = "none" if row is None else row[0]
         raise HarnessError(
-            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}. One that "
-            "is older: .venv/bin/python -m harness check --refresh-views"
+            f"{path}: schema version {found}; this harness reads version {SCHEMA_VERSION}. An "
+            "older one is migrated by: .venv/bin/python -m harness check --refresh-views"
         )
     return con
 

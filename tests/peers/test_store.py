@@ -21,7 +21,7 @@ def run(store: Store, run_id: int, tool: str, repeat: int, gap_error_ms: float) 
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "data" / "peers" / "2026-11-30-cpu.duckdb"
     store = Store(path, "cpu")
-    store.insert("session", 1, "abc", '{"cpu": "a processor", "cores": 2}', 20, 200, 4.0)
+    store.insert("session", 1, "abc", '{"cpu": "a processor", "cores": 2}', 20, 200, 4.0, 1, 20)
     store.insert("tool", "ours", 0, "", "abc", "all", "number", None)
     for repeat, error_ms in enumerate((1.0, 5.0, 2.0), 1):
         run(store, repeat, "ours", repeat, error_ms)
