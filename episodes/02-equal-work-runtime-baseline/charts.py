@@ -19,7 +19,7 @@ NAME = {
 
 def throughput(rows: DataFrame, tier: str) -> go.Figure:
     """Output tokens a second, one request at a time and several at once."""
-    fig = theme.figure("Requests in flight", "Output tokens a second", log_x=True)
+    fig = _figure("Requests in flight", "Output tokens a second")
     for variant, part in rows.groupby("variant"):
         fig.add_scatter(
             x=part.in_flight,
@@ -35,7 +35,7 @@ def throughput(rows: DataFrame, tier: str) -> go.Figure:
 
 def latency(rows: DataFrame, tier: str) -> go.Figure:
     """Time per output token of one request, one at a time and several at once."""
-    fig = theme.figure("Requests in flight", "TPOT p50, ms", log_x=True)
+    fig = _figure("Requests in flight", "TPOT p50, ms")
     for variant, part in rows.groupby("variant"):
         fig.add_scatter(
             x=part.in_flight,
@@ -51,7 +51,7 @@ def latency(rows: DataFrame, tier: str) -> go.Figure:
 
 def company(rows: DataFrame, tier: str) -> go.Figure:
     """Share of the prompts whose answer stays the same when others are in the batch."""
-    fig = theme.figure("Requests in flight", "Same text as alone, % of prompts", log_x=True)
+    fig = _figure("Requests in flight", "Same text as alone, % of prompts")
     for variant, part in rows.groupby("variant"):
         fig.add_scatter(
             x=[1, *part.in_flight],
@@ -66,22 +66,21 @@ def company(rows: DataFrame, tier: str) -> go.Figure:
 
 def near_ties(gaps: DataFrame, company_divergence: DataFrame, tier: str) -> go.Figure:
     """Gaps between the two likeliest tokens: of all tokens, and of those where answers part."""
-    fig = theme.figure(
-        "Gap between the two likeliest tokens, nats",
-        "Tokens with a smaller gap, %",
-        log_x=True,
-    )
+    fig = _figure("Gap between the two likeliest tokens, nats", "Tokens with a smaller gap, %")
     for variant, part in gaps[gaps.gap > 0].groupby("variant"):
         fig.add_scatter(x=part.gap, y=part.percent, mode="lines", **_style(variant, tier))
     all_gaps = gaps[gaps.variant == "vllm"]
-    for variant, part in company_divergence.dropna(subset=["gap"]).groupby("variant"):
-        style = _style(variant, tier)
+    parted = company_divergence.dropna(subset=["gap"])
+    for place, (variant, part) in enumerate(parted.groupby("variant")):
         fig.add_scatter(
             x=part.gap,
-            y=[float((all_gaps.gap <= gap).sum()) for gap in part.gap],
+            y=[max(0, int((all_gaps.gap <= gap).sum()) - 1) for gap in part.gap],
             mode="markers",
-            marker=style["marker"] | {"symbol": "x", "size": 9},
-            name=f"{style['name']}: parts in company",
+            marker=_style(variant, tier)["marker"] | {"symbol": "x", "size": 9},
+            name="an answer parts in company",
+            legendgroup="parted",
+            showlegend=place == 0,
+            hovertext=NAME.get(variant, theme.name(variant)),
         )
     fig.add_scatter(
         x=[BF16_STEP, BF16_STEP],
@@ -90,6 +89,13 @@ def near_ties(gaps: DataFrame, company_divergence: DataFrame, tier: str) -> go.F
         line={"color": theme.REFERENCE, "dash": "dot", "width": 1.5},
         name="computed: a step of bfloat16",
     )
+    return fig
+
+
+def _figure(x: str, y: str) -> go.Figure:
+    """Room above for a legend of five lines, which a narrow page needs."""
+    fig = theme.figure(x, y, log_x=True, height=440)
+    fig.update_layout(margin={"t": 102})
     return fig
 
 

@@ -30,11 +30,10 @@ FROM cell c JOIN engine_run r USING (run_id)
 GROUP BY ALL ORDER BY c.variant
 
 -- name: rejected
--- What the INVALID cells would have shown of the prompts alone: TPOT p50, and how many answers are
--- those of vLLM in 32-bit floats, whose TPOT stands beside it.
+-- What the INVALID cells would have shown of the prompts alone: TPOT p50, and how many answers have
+-- the text of vLLM in 32-bit floats.
 SELECT c.variant, count(*) AS prompts, count(*) FILTER (r.output_text = v.output_text) AS same,
-    median((r.last_token_ns - r.first_token_ns) / 1e6 / (r.output_tokens - 1)) AS tpot_ms,
-    median((v.last_token_ns - v.first_token_ns) / 1e6 / (v.output_tokens - 1)) AS vllm_tpot_ms
+    median((r.last_token_ns - r.first_token_ns) / 1e6 / (r.output_tokens - 1)) AS tpot_ms
 FROM request r JOIN cell c USING (cell_id) JOIN measured_request v USING (prompt_hash)
 WHERE c.verdict <> 'VALID' AND c.sweep = 'alone' AND r.phase = 'measured' AND r.error IS NULL
     AND v.sweep = 'alone' AND v.variant = 'vllm'
@@ -206,7 +205,8 @@ parted AS (
         gaps[token] AS gap
     FROM told)
 SELECT variant, count(*) AS parted, count(gap) AS told, median(token) AS median_token,
-    median(gap) AS median_gap, max(gap) AS widest_gap
+    median(gap) AS median_gap, max(gap) AS widest_gap,
+    count(*) FILTER (gap <= 0.125) AS within_step
 FROM parted GROUP BY variant ORDER BY variant
 
 -- name: model

@@ -76,7 +76,7 @@ def _prepare(tools: Sequence[Tool], store: Store, open_runners: ExitStack) -> li
             runner.ready()
             runners.append(runner)
         except HarnessError as fault:
-            error = str(fault)
+            error = str(fault).replace(f"{ROOT}/", "")  # a recording names no path of its machine
             print(f"{tool.name}: {error}", flush=True)
         found = version(tool, ROOT) if tool.environment else commit(ROOT)
         row = (tool.package, found, tool.keeps, tool.matched_by, error)

@@ -7,6 +7,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+from harness.engines.emulator_stream import _prompt
 from harness.peers import drive
 from harness.peers.drive import Watch
 
@@ -55,3 +56,8 @@ def test_the_emulator_keeps_the_truth_of_each_request_once() -> None:
     written = [int(each.split("}")[0]) for each in answer.split('"emulator_ns":')[1:]]
     assert (truth.number, truth.request_id, truth.write_ns) == (1, "mine", written)
     assert before_ns < truth.received_ns < written[0] < written[1] < written[2]
+
+
+def test_the_emulator_reads_a_chat_message_in_parts() -> None:
+    parts = [{"type": "text", "text": "a b"}, {"type": "text", "text": "c"}]
+    assert _prompt({"messages": [{"role": "user", "content": parts}]}) == ["a", "b", "c"]
