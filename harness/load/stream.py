@@ -10,10 +10,12 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
 import gevent
+import gevent.hub
 import gevent.socket
 
 from harness.load.http1 import Framing
@@ -39,6 +41,9 @@ class Exchange:
         self.data = bytearray()
 
 
+Take = Callable[[bytes, int], bool]  # one read and its stamp -> enough?
+
+
 class _Plain:
     """A TCP socket whose recv() also returns the kernel's stamp of the last byte, or 0."""
 
@@ -59,6 +64,30 @@ class _Plain:
 
     def recv(self) -> tuple[bytes, int]:
         self._wait(self._readable)  # before the read: it would fail first, at 15 % more CPU a chunk
+        return self._read()
+
+    def pump(self, take: Take) -> None:
+        """Gives take() each read as it comes, until it says that it has enough or the peer closed.
+
+        The event loop reads by itself: waking a greenlet for each read costs a quarter more CPU a
+        chunk at 200 streams, and half more at 600.
+        """
+        waiter = gevent.hub.Waiter()
+
+        def ready() -> None:
+            try:
+                if take(*self._read()):
+                    waiter.switch(None)
+            except BaseException as fault:
+                waiter.throw(fault)
+
+        self._readable.start(ready)
+        try:
+            waiter.get()
+        finally:
+            self._readable.stop()
+
+    def _read(self) -> tuple[bytes, int]:
         data, ancillary, _, _ = self._recvmsg(_READ_BYTES, 64)
         if not ancillary:
             return data, 0
@@ -111,6 +140,10 @@ class _Tls:
                     return data, stamp
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return data, stamp
+
+    def pump(self, take: Take) -> None:
+        while not take(*self.recv()):
+            pass
 
 
 class Connection:
@@ -187,18 +220,20 @@ class Connection:
 
     def _receive(self, source: _Plain | _Tls, result: Exchange) -> None:
         framing = Framing()
-        now, receive, feed = time.monotonic_ns, source.recv, framing.feed
+        now, feed = time.monotonic_ns, framing.feed
         users, kernels, sizes, data = result.user_ns, result.kernel_ns, result.sizes, result.data
-        done = False
-        while not done:
-            part, stamp = receive()
+
+        def take(part: bytes, stamp: int) -> bool:
             if not part:
-                break
+                return True
             users.append(now())
             kernels.append(stamp)
             sizes.append(len(part))
-            data += part
-            done = feed(part)
+            data.extend(part)
+            return feed(part)
+
+        source.pump(take)
+        done = framing.complete
         result.status = framing.status
         if not done and not users:
             raise ConnectionResetError("closed without an answer")
