@@ -122,3 +122,16 @@ def test_t_quantiles_are_those_of_the_tables(recording: Recording) -> None:
         pytest.approx(2.042),
         pytest.approx(1.960),
     )
+
+
+def test_a_quantile_that_the_sample_does_not_support_is_not_given(recording: Recording) -> None:
+    # 64 requests bound a p90 and not a p99: 0.9^64 + 64 * 0.1 * 0.9^63 = 0.0096.
+    late = {"first_token_ns": 210 * MS}
+    requests = [request(1, i, **(late if i > 32 else {})) for i in range(1, 64)]
+    fill(recording, [cell(1)], requests)
+    ask = "SELECT q, value_ms, requests FROM level_quantile WHERE metric = 'ttft' ORDER BY q"
+    few = recording.con.execute(ask).fetchall()
+    assert few == [(0.5, 20, 63), (0.9, None, 63), (0.99, None, 63)]
+    fill(recording, [], [request(1, 64, **late)])
+    enough = recording.con.execute(ask).fetchall()
+    assert enough == [(0.5, 60, 64), (0.9, 100, 64), (0.99, None, 64)]
