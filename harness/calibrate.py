@@ -3,15 +3,20 @@
     python -m harness calibrate     (make calibrate)
 
 A recording says which share of this it used, so that a client near its own limits is not taken for
-a slow engine. Against the emulator on core 0 the load is stepped up, by half of it each time, until
-a step fails twice:
+a slow engine. Against the emulator on the first core the load is stepped up, by half of it each
+time, until a step fails twice:
 - chunks/s, in streams of 50/s, until the p99 error of a chunk's time (recorded arrival minus the
   emulator's time before its write) passes 0.1 ms, or more than 1 % of chunks share a read with
   what follows (the last chunk of a request does so always, and does not count);
 - requests/s, in an open loop, until the p99 of sent minus scheduled passes 5 ms.
 A step also fails where a request fails, or less than 95 % of the rate is reached; where the client
 had time to spare then, the limit is named "emulator", and the client's own is higher. The ceiling
-is the highest rate that passed. Takes two to three minutes.
+is the highest rate that passed. Takes one to two minutes for each number
+of processes.
+
+These are 1, 2, 4 and so on, as long as each has a core that is not the emulator's; of two cores,
+the second process shares the emulator's. Several processes are Locust's master and workers, as
+load machines are: its other mode, --processes, forks them and is of its command line alone.
 """
 
 import json
@@ -49,7 +54,6 @@ FIRST_CHUNKS_PER_S, FIRST_REQUESTS_PER_S = 15_000, 700
 MAX_ERROR_NS, MAX_SHARED_FRAC, MAX_LAG_NS = 100_000, 0.01, 5_000_000
 MIN_RATE_FRAC = 0.95
 FULL_CORE_FRAC = 0.9
-SERVER_CORE, CLIENT_CORE = 0, 1
 _TRUTH = re.compile(rb'"emulator_ns":(\d+)')
 
 Step = dict[str, Any]
@@ -57,14 +61,13 @@ Step = dict[str, Any]
 
 def calibrate(root: Path, say: Callable[[str], None], commit: str | None) -> Path:
     """Writes data/calibration/<date>-<tier>.json and returns its path."""
-    if (psutil.cpu_count() or 1) < 2:
-        raise HarnessError("calibrating needs two cores: one for the emulator, one for the client")
+    _, client_cores = split(os.sched_getaffinity(0))
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the emulator inherits it
     steps: list[Step] = []
     found: dict[str, dict[str, Any]] = {}
     first = {"chunks": FIRST_CHUNKS_PER_S, "requests": FIRST_REQUESTS_PER_S}
-    for processes in (1, 2):
+    for processes in counts(client_cores):
         ceiling: dict[str, Any] = {}
         for kind, measure in (("chunks", _chunk_step), ("requests", _request_step)):
             climbed = climb(first[kind], measure, processes, say)
@@ -85,6 +88,19 @@ def calibrate(root: Path, say: Callable[[str], None], commit: str | None) -> Pat
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def split(cores: set[int]) -> tuple[int, tuple[int, ...]]:
+    """The emulator's core, and the client's. Raises HarnessError where there is one core."""
+    first, *others = sorted(cores)
+    if not others:
+        raise HarnessError("calibrating needs two cores: one for the emulator, one for the client")
+    return first, (*others, first) if len(others) == 1 else tuple(others)
+
+
+def counts(client_cores: tuple[int, ...]) -> list[int]:
+    """Powers of two, as far as there is a core for each process."""
+    return [1 << power for power in range(len(client_cores).bit_length())]
 
 
 def climb(
@@ -215,6 +231,7 @@ def _recorded(
 ) -> Iterator[tuple[tuple[Path, ...], dict[str, Any], float]]:
     """The spools and the summary of a run, and the share of its core that the emulator used."""
     port = free_port()
+    server_core, client_cores = split(os.sched_getaffinity(0))
     argv = [sys.executable, "-m", "harness.engines.emulator", "--port", str(port), *emulator]
     with (
         tempfile.TemporaryDirectory(prefix="token-by-token-") as folder,
@@ -222,7 +239,7 @@ def _recorded(
     ):
         try:
             watched = psutil.Process(server.pid)
-            watched.cpu_affinity([SERVER_CORE])
+            watched.cpu_affinity([server_core])
             with suppress(OSError):  # as the client, so that neighbours take no time from either
                 os.sched_setscheduler(server.pid, os.SCHED_FIFO, os.sched_param(1))
             _wait_for(port, server)
@@ -232,7 +249,7 @@ def _recorded(
                 min_requests=len(requests),
                 min_duration_s=0.0,
                 timeout_s=10 * STEP_S,
-                cores=(CLIENT_CORE, SERVER_CORE),
+                cores=client_cores,
                 spool_path=str(Path(folder) / "spool"),
             )
             before = watched.cpu_times()

@@ -187,8 +187,9 @@ def _request_rows(
             lags_us.update(lag_ns // 1000 for lag_ns in parsed.user_lag_ns)
             seen["requests"] += 1
             seen["refused"] += parsed.error == "connection refused"
-            seen["chunks"] += len(parsed.chunk_shared)
-            seen["shared_chunks"] += sum(parsed.chunk_shared[:-1])  # the last comes with the usage
+            if parsed.phase == "measured":
+                seen["chunks"] += len(parsed.chunk_shared)
+                seen["shared_chunks"] += sum(parsed.chunk_shared[:-1])  # the last: with the usage
             seen["unstamped_reads"] += parsed.unstamped_reads
             yield _row(parsed) | planned.of(parsed.request_id) | {"process": process}
     if seen["refused"] == seen["requests"]:

@@ -1,12 +1,15 @@
 """The requests of a cell: as many as asked for, due when asked for, of the lengths asked for."""
 
 import json
+import random
 from dataclasses import replace
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness import arrivals
 from harness.errors import HarnessError
 from harness.experiment import Experiment, load
 from harness.schedule import cells, levels
@@ -22,11 +25,19 @@ def declared(folder: Path, **sweep: Any) -> Experiment:
     return load(write(folder, text + lines))
 
 
-def works(folder: Path, repeat: int = 1, **sweep: Any) -> list[Work]:
+def works(
+    folder: Path, repeat: int = 1, seeds: dict[str, int] | None = None, **sweep: Any
+) -> list[Work]:
+    """seeds: those that differ from the declared ones, 1 for prompts and 2 for arrivals."""
     experiment = declared(folder, **sweep)
     tier = experiment.tiers["cpu"]
     cell = replace(cells(experiment, tier, ("a",))[0], repeat=repeat)
-    return list(Worklist(cell, tier, experiment.seeds, cell.level.rate_per_s, 0, None, folder))
+    changed = replace(experiment.seeds, **(seeds or {}))
+    return list(Worklist(cell, tier, changed, cell.level.rate_per_s, 0, None, folder))
+
+
+def due_of(made: list[Work]) -> list[int]:
+    return [work.due_ns for work in made if work.due_ns is not None]
 
 
 def test_a_closed_loop_has_no_due_times(tmp_path: Path) -> None:
@@ -64,6 +75,52 @@ def test_arrivals_differ_by_repeat_and_not_by_anything_else(tmp_path: Path) -> N
     first, again, other = (works(tmp_path, repeat=r, **poisson) for r in (1, 1, 2))
     assert first == again
     assert [w.due_ns for w in first] != [w.due_ns for w in other]
+
+
+OPEN: dict[str, Any] = {"connections": 9, "prompt_tokens": [8], "min_requests": 4}
+SEED = "2:1:0"  # arrivals, repeat, level
+
+
+@pytest.mark.parametrize(
+    ("load", "burstiness", "first_ns"),
+    [
+        ("poisson", 1.0, [82_118_395, 177_235_379, 247_594_756, 295_780_178]),
+        ("gamma", 0.25, [8_736_521, 13_884_614, 88_672_425, 101_312_049]),
+    ],
+)
+def test_burstiness_reaches_the_arrivals(
+    tmp_path: Path, load: str, burstiness: float, first_ns: list[int]
+) -> None:
+    made = works(tmp_path, load=load, rate_per_s=[4], burstiness=burstiness, **OPEN)
+    assert due_of(made) == first_ns
+    assert first_ns == list(islice(arrivals.gamma(4.0, burstiness, SEED), 4))
+
+
+@pytest.mark.parametrize("ramp", [False, True])
+def test_stages_and_a_ramp_end_with_their_last_stage(tmp_path: Path, ramp: bool) -> None:
+    """2/s for 2 s, then 10/s for 1 s. A unit-rate process runs through the inverse of the rate's
+    integral: 2 t, or 2 t + 2 t^2 where it climbs by 4/s each second, then 10 t."""
+    made = works(tmp_path, load="stages", stages=[[2, 2], [10, 1]], ramp=ramp, **OPEN)
+    rng, first_area = random.Random(SEED), 12 if ramp else 4
+    unit = list(accumulate(rng.expovariate(1.0) for _ in range(60)))
+    first = [(((1 + 2 * u) ** 0.5 - 1) / 2 if ramp else u / 2) for u in unit if u <= first_area]
+    then = [2 + (u - first_area) / 10 for u in unit if first_area < u <= first_area + 10]
+    assert due_of(made) == pytest.approx([at_s * 1e9 for at_s in first + then], abs=1)
+    assert (len(first), len(then)) == ((13, 7) if ramp else (6, 11))
+    assert due_of(made)[0] == (143_612_298 if ramp else 164_236_790)
+
+
+def test_each_seed_moves_its_own_part_alone(tmp_path: Path) -> None:
+    poisson = OPEN | {"load": "poisson", "rate_per_s": [4]}
+    plain, later, other, sampled = (
+        works(tmp_path, seeds=seeds, **poisson)
+        for seeds in ({}, {"arrivals": 9}, {"prompts": 9}, {"sampling": 9})
+    )
+    assert sampled == plain
+    assert [work.prompt for work in later] == [work.prompt for work in plain]
+    assert not set(due_of(later)) & set(due_of(plain))
+    assert due_of(other) == due_of(plain)
+    assert not {work.prompt.text for work in other} & {work.prompt.text for work in plain}
 
 
 def test_a_session_grows_by_its_answer_and_the_next_question(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
--- Episode 01. Every query reads the recording's views: only VALID cells enter a figure.
+-- Episode 01. Only VALID cells enter a metric; `timeline` shows the others too, and `slogan` reads
+-- the engines' logs whole.
 
 -- name: closed_latency
 -- Closed loop: median of each latency by requests in flight, with its interval over repeats, ms.
@@ -14,30 +15,38 @@ SELECT engine, in_flight, output_tok_per_s, tok_low_per_s, tok_high_per_s, reque
 FROM level_outcome WHERE sweep = 'closed' ORDER BY engine, in_flight
 
 -- name: closed_table
--- The closed loop in one table: throughput and the medians.
-SELECT t.engine, t.in_flight, t.output_tok_per_s,
+-- The closed loop in one table: throughput of the whole measured phase, with its interval, and of the
+-- window between the first answer and the last request sent; and the medians.
+SELECT t.engine, t.in_flight, t.output_tok_per_s, t.tok_low_per_s, t.tok_high_per_s,
+    any_value(s.steady_tok_per_s) AS steady_tok_per_s,
     max(l.p50_ms) FILTER (l.metric = 'ttft') AS ttft_ms,
     max(l.p50_ms) FILTER (l.metric = 'tpot') AS tpot_ms,
     max(l.p50_ms) FILTER (l.metric = 'e2e') / 1000 AS e2e_s,
     t.requests, t.repeats
 FROM level_outcome t JOIN level_p50 l USING (engine, variant, sweep, in_flight)
+LEFT JOIN (
+    SELECT engine, in_flight, avg(output_tok_per_s) AS steady_tok_per_s FROM steady_outcome
+    WHERE sweep = 'closed' GROUP BY ALL
+) s ON (s.engine, s.in_flight) = (t.engine, t.in_flight)
 WHERE t.sweep = 'closed' GROUP BY ALL ORDER BY t.engine, t.in_flight
 
 -- name: growth
--- From the lowest to the highest level of the closed loop: what each engine gains and pays.
-WITH ends AS (
-    SELECT engine, min(in_flight) AS low, max(in_flight) AS high FROM level_outcome
-    WHERE sweep = 'closed' GROUP BY engine)
-SELECT e.engine, e.low, e.high,
-    max(t.output_tok_per_s) FILTER (t.in_flight = e.high)
-        / max(t.output_tok_per_s) FILTER (t.in_flight = e.low) AS throughput_times,
-    max(l.p50_ms) FILTER (l.in_flight = e.high) / max(l.p50_ms) FILTER (l.in_flight = e.low)
-        AS e2e_times
-FROM ends e
-JOIN level_outcome t ON t.engine = e.engine AND t.sweep = 'closed'
-JOIN level_p50 l ON l.engine = e.engine AND l.sweep = 'closed' AND l.metric = 'e2e'
-    AND l.in_flight = t.in_flight
-GROUP BY ALL ORDER BY e.engine
+-- Each level of the closed loop over the one below it: throughput and the median time of a request,
+-- as the mean over repeats of the ratio within a repeat, with its 95 % Student-t interval.
+WITH repeat_of AS (
+    SELECT o.engine, o.repeat, o.in_flight, any_value(o.output_tok_per_s) AS rate,
+        quantile_cont(r.value_ms, 0.5) AS e2e_ms
+    FROM outcome o JOIN request_metric r ON r.cell_id = o.cell_id AND r.metric = 'e2e'
+    WHERE o.sweep = 'closed' AND o.verdict = 'VALID' GROUP BY ALL),
+step AS (
+    SELECT engine, repeat, in_flight AS to_level, lag(in_flight) OVER w AS from_level,
+        rate / lag(rate) OVER w AS throughput, e2e_ms / lag(e2e_ms) OVER w AS e2e
+    FROM repeat_of WINDOW w AS (PARTITION BY engine, repeat ORDER BY in_flight))
+SELECT engine, from_level, to_level,
+    avg(throughput) AS throughput_times, low95(throughput) AS throughput_low,
+    high95(throughput) AS throughput_high,
+    avg(e2e) AS e2e_times, low95(e2e) AS e2e_low, high95(e2e) AS e2e_high
+FROM step WHERE from_level * 2 = to_level GROUP BY ALL ORDER BY engine, to_level
 
 -- name: open_latency
 -- Open loop: median latencies by share of the measured capacity, from the time a request was due.
@@ -120,7 +129,8 @@ FROM (
 GROUP BY ALL ORDER BY engine, in_flight
 
 -- name: slogan
--- One recording, many "tokens per second". Each definition on each engine, over VALID cells.
+-- One recording, many "tokens per second". Each definition on each engine, over VALID cells. 255 is
+-- the example's number.
 WITH top AS (SELECT max(in_flight) AS n FROM cell WHERE sweep = 'closed'),
 best AS (
     SELECT engine, max(output_tok_per_s) AS tok_per_s FROM level_outcome
@@ -139,12 +149,20 @@ whole AS (
         FROM measured_request m JOIN (SELECT cell_id, ended_ns, measured_ns FROM cell) x
         USING (cell_id), top WHERE m.sweep = 'closed' AND m.in_flight = top.n GROUP BY ALL) c
     GROUP BY c.engine),
+chunk_of AS (  -- of the cells of that level alone: the view `chunk` would sort every cell's
+    SELECT engine, cell_id, tokens, first_token_ns + 1000 * sum(gap_us) OVER (
+        PARTITION BY cell_id, request_id ORDER BY i)::BIGINT AS arrival_ns
+    FROM (
+        SELECT engine, cell_id, request_id, first_token_ns, unnest(chunk_tokens) AS tokens,
+            unnest(list_concat([0::UINTEGER], chunk_gap_us)) AS gap_us,
+            unnest(range(len(chunk_gap_us) + 1)) AS i
+        FROM measured_request, top
+        WHERE sweep = 'closed' AND in_flight = top.n AND error IS NULL)),
 second AS (
     SELECT engine, max(tokens) AS tok_per_s FROM (
-        SELECT c.engine, c.cell_id, (k.arrival_ns - c.measured_ns) // 1000000000 AS at_s,
+        SELECT k.engine, k.cell_id, (k.arrival_ns - c.measured_ns) // 1000000000 AS at_s,
             sum(coalesce(k.tokens, 1)) AS tokens
-        FROM chunk k JOIN cell c USING (cell_id), top
-        WHERE c.sweep = 'closed' AND c.in_flight = top.n GROUP BY ALL)
+        FROM chunk_of k JOIN cell c USING (cell_id) GROUP BY ALL)
     GROUP BY engine),
 log AS (
     SELECT r.engine, max(CAST(regexp_extract(l.line,
@@ -249,12 +267,6 @@ SELECT max(CAST(client ->> 'cpu_frac' AS DOUBLE)) * 100 AS cpu_percent,
     max(CAST(client ->> 'schedule_lag_p99_ns' AS DOUBLE)) FILTER (load <> 'closed') / 1e6
         AS schedule_lag_ms
 FROM cell WHERE verdict = 'VALID'
-
--- name: cost
--- Declared price over measured throughput: what a million output tokens costs at each level, while
--- the machine is kept that busy.
-SELECT engine, in_flight, output_tok_per_s FROM level_outcome
-WHERE sweep = 'closed' ORDER BY engine, in_flight
 
 -- name: rejected_count
 -- How many cells are INVALID.

@@ -174,13 +174,16 @@ def _too_few(
         return f"{chosen.said} is zero or unknown in {empty.place}"
     if q is None or chosen.per == "cell":
         return None
+    # A tail is each repeat's own; the middle of few repeats is bounded by all of them together.
     samples: dict[str, int] = {}
     for pair, each in zip(pairs, ratios, strict=True):
-        samples[place(pair.level)] = samples.get(place(pair.level), 0) + each.samples
+        where = place(pair.level) if q <= 50 else each.place
+        samples[where] = samples.get(where, 0) + each.samples
     fewest = min(samples.values())
     if fewest < samples_needed(q):
         supported = supported_percentile(fewest)
-        return f"{statistic} needs {samples_needed(q)} values and the repeats hold {fewest}, " + (
+        hold = "the repeats hold" if q <= 50 else "a repeat holds"
+        return f"{statistic} needs {samples_needed(q)} values and {hold} {fewest}, " + (
             f"which support p{supported:g}" if supported else "which support no percentile"
         )
     return None

@@ -118,12 +118,12 @@ COMMENT ON VIEW request_metric IS 'The request metrics in long form, ms: metric 
 CREATE OR REPLACE VIEW level_quantile AS
 SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric, q,
     repeats, requests,
-    CASE WHEN supports(q, requests) THEN middle END AS value_ms,
-    CASE WHEN supports(q, requests) THEN low END AS low_ms,
-    CASE WHEN supports(q, requests) THEN high END AS high_ms
+    CASE WHEN supports(q, fewest) THEN middle END AS value_ms,
+    CASE WHEN supports(q, fewest) THEN low END AS low_ms,
+    CASE WHEN supports(q, fewest) THEN high END AS high_ms
 FROM (
     SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric, q,
-        count(*) AS repeats, sum(n)::BIGINT AS requests,
+        count(*) AS repeats, sum(n)::BIGINT AS requests, min(n) AS fewest,
         avg(value) AS middle, low95(value) AS low, high95(value) AS high
     FROM (
         SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
@@ -133,7 +133,7 @@ FROM (
                 repeat, count(*) AS n, quantile_cont(value_ms, [0.5, 0.9, 0.99]) AS quantiles
             FROM request_metric GROUP BY ALL))
     GROUP BY ALL);
-COMMENT ON VIEW level_quantile IS 'Quantiles of a request metric at each load level (q is 0.5, 0.9 or 0.99), with their intervals: the mean over repeats of the quantile within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). NULL where all requests of the level together are too few for that quantile. ms.';
+COMMENT ON VIEW level_quantile IS 'Quantiles of a request metric at each load level (q is 0.5, 0.9 or 0.99), with their intervals: the mean over repeats of the quantile within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). NULL above the median where a repeat has too few requests for that quantile: p90 takes 64, p99 662. ms.';
 
 CREATE OR REPLACE VIEW level_p50 AS
 SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
@@ -156,6 +156,19 @@ SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capac
     low95(requests_per_s) AS requests_low_per_s, high95(requests_per_s) AS requests_high_per_s
 FROM outcome WHERE verdict = 'VALID' GROUP BY ALL;
 COMMENT ON VIEW level_outcome IS 'Throughput at each load level over its VALID cells: mean over repeats and 95 % Student-t interval over the repeats, of output tokens and of successful requests, per second of the measured phase.';
+
+CREATE OR REPLACE VIEW steady_outcome AS
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+    cell_id, (any_value(to_ns) - any_value(from_ns)) / 1e9 AS window_s,
+    count(*) AS requests, sum(output_tokens)::BIGINT AS output_tokens,
+    sum(output_tokens) * 1e9 / (any_value(to_ns) - any_value(from_ns)) AS output_tok_per_s
+FROM measured_request JOIN (
+    SELECT cell_id, min(ended_ns) AS from_ns, max(sent_ns) AS to_ns
+    FROM measured_request WHERE error IS NULL GROUP BY cell_id
+) USING (cell_id)
+WHERE error IS NULL AND ended_ns > from_ns AND ended_ns <= to_ns
+GROUP BY ALL;
+COMMENT ON VIEW steady_outcome IS 'Throughput without ramp-up and drain, a row a VALID cell: output tokens of the answers that ended after the first end and not after the last request was sent, per second between these two. outcome has the whole measured phase. Left out: failed requests, and cells without such an answer.';
 
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,

@@ -4,7 +4,8 @@
     cells = { sweep = "open" }                   # keys of analysis.cells.KEYS
     bounds = { ttft_from_scheduled = 500, tpot = 100 }        # ms, by request metric
 
-    {{ goodput_table("chat") }}  {{ cost_table("chat") }}     a row an engine and level
+    {{ goodput_table("chat", in_flight=[1, 8]) }}  {{ cost_table("chat") }}     a row an engine and
+                                                 level, of those that the keywords pick
     {{ goodput("chat", "met_percent", ".0f", variant="vllm", capacity_frac=0.9) }}   one number
 
 The columns to pick by and to show are those of _record; all of them stand below the page.
@@ -72,35 +73,40 @@ class Objectives(Declared):
     def tiers(self) -> list[str]:
         return [tier for tier, _, _ in self._shown.values()]
 
-    def goodput_table(self, name: str, caption: str = "", tier: str = "") -> Markup:
-        """Requests that met each bound, and all, by engine and level."""
+    def goodput_table(self, name: str, caption: str = "", tier: str = "", **where: Any) -> Markup:
+        """Requests that met each bound, and all, by engine and level; the keywords pick rows."""
         limits = self._table(name, NEEDED)["bounds"]
         places = list(GOODPUT)[:4]
         columns = {key: GOODPUT[key] for key in places} | _bounds(limits) | GOODPUT
-        return self._block(name, caption or "Goodput", tier, columns, "recorded")
+        return self._block(name, caption or "Goodput", tier, where, columns, "recorded")
 
-    def cost_table(self, name: str, caption: str = "", tier: str = "") -> Markup:
+    def cost_table(self, name: str, caption: str = "", tier: str = "", **where: Any) -> Markup:
         """What output tokens and good requests cost, by engine and level, at the declared price."""
-        return self._block(name, caption or "Cost", tier, COST, "recorded", "computed")
+        return self._block(name, caption or "Cost", tier, where, COST, "recorded", "computed")
 
     def goodput(
         self, name: str, column: str, fmt: str = "", tier: str = "", **where: Any
     ) -> Markup:
         """One number of the table, linked to it; the keywords pick its row."""
         ident, result = self._rows(name, tier)
-        records = result.records()
-        if unknown := {column, *where} - set(result.columns):
-            raise HarnessError(f"goodput {name}: no column {min(unknown)!r}, only {result.columns}")
-        fit = [row for row in records if all(row[key] == want for key, want in where.items())]
+        fit = _fitting(name, result, where, column)
         if len(fit) != 1:
             raise HarnessError(f"goodput {name}: {len(fit)} rows fit {where}, one is needed")
         shown = escape.inline(figure.cell_text(fit[0][column], fmt))
         return Markup(f'<a class="tbt-n" href="#{ident}">{shown}</a>')
 
     def _block(
-        self, name: str, caption: str, tier: str, columns: dict[str, str], *kinds: str
+        self,
+        name: str,
+        caption: str,
+        tier: str,
+        where: dict[str, Any],
+        columns: dict[str, str],
+        *kinds: str,
     ) -> Markup:
-        ident, result = self._rows(name, tier)
+        ident, every = self._rows(name, tier)
+        rows = [tuple(row.values()) for row in _fitting(name, every, where)]
+        result = Result(every.columns, rows)
         formats = FORMATS | {key: ".0f" for key in columns if key.endswith("_percent")}
         html = figure.table_html(result, caption=caption, columns=columns, formats=formats)
         link = f'<a class="tbt-n" href="#{ident}">objective {escape.text(name)}</a>'
@@ -134,6 +140,17 @@ def _result(con: duckdb.DuckDBPyConnection, cells: Cells, slo: Slo) -> Result:
     varying = [key for key in LEVEL if len({each.goodput.level[key] for each in found}) > 1]
     records = [_record(each, slo, varying) for each in found]
     return Result(list(records[0]), [tuple(record.values()) for record in records])
+
+
+def _fitting(name: str, result: Result, where: dict[str, Any], *more: str) -> list[dict[str, Any]]:
+    """The rows whose columns have these values, or one of them where a list is given."""
+    if unknown := {*more, *where} - set(result.columns):
+        raise HarnessError(f"slo {name}: no column {min(unknown)!r}, only {result.columns}")
+    lists = {key: each if isinstance(each, list) else [each] for key, each in where.items()}
+    found = [r for r in result.records() if all(r[key] in lists[key] for key in lists)]
+    if not found:
+        raise HarnessError(f"slo {name}: no row fits {where}")
+    return found
 
 
 def _bounds(slo: Slo) -> dict[str, str]:

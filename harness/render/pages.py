@@ -179,7 +179,8 @@ def _how_to_record(root: Path, chapter: Chapter) -> str:
     """The command; for an episode that is not declared yet it is one to come."""
     declared = (root / "episodes" / chapter.name / "experiment.toml").exists()
     command = f"<code>{source.record_command(chapter.number)}</code>"
-    return command if declared else f"{command}, once its experiment is declared"
+    known = declared or chapter in registry.demonstrations(root)
+    return command if known else f"{command}, once its experiment is declared"
 
 
 def _home_picture(prose: Prose) -> str:

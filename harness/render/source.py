@@ -63,9 +63,10 @@ class Source:
 
     @property
     def label(self) -> str:
-        """What its figures were recorded on: the machine tier, or the emulator where that is all
-        that it holds."""
-        return "emulator" if {run.engine for run in self.runs} == {"emulator"} else self.entry.tier
+        """What its figures were recorded on: the machine tier; the emulator where that is all that
+        it holds, and for every demonstration (episodes/index.toml numbers them from 90)."""
+        emulated = {run.engine for run in self.runs} == {"emulator"}
+        return "emulator" if emulated or self.entry.episode >= "90" else self.entry.tier
 
 
 def read(root: Path, entry: Entry) -> Source:

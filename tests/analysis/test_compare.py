@@ -126,7 +126,7 @@ def test_a_prompt_that_is_asked_twice_pairs_in_turn(made: Recording) -> None:
 
 
 def test_a_percentile_needs_its_samples(made: Recording) -> None:
-    assert "p99 needs 662 values and the repeats hold 60, which support p89.4" in (
+    assert "p99 needs 662 values and a repeat holds 12, which support p56" in (
         ttft(made, "p99").why
     )
 

@@ -135,3 +135,18 @@ def test_a_quantile_that_the_sample_does_not_support_is_not_given(recording: Rec
     fill(recording, [], [request(1, 64, **late)])
     enough = recording.con.execute(ask).fetchall()
     assert enough == [(0.5, 60, 64), (0.9, 100, 64), (0.99, None, 64)]
+
+
+def test_the_steady_window_leaves_out_ramp_up_and_drain(recording: Recording) -> None:
+    """Two slots: ends at 1, 1, 2, 2, 3 and 9 s; the last request is sent at 3 s. Between the first
+    end and the last sending, 2 s, end those of 2 and 3 s: three answers of four tokens."""
+    times = [(0, 1), (0, 1), (1, 2), (1, 2), (2, 3), (3, 9)]
+    requests = [
+        request(1, i, sent_ns=sent * 1000 * MS, ended_ns=ended * 1000 * MS)
+        for i, (sent, ended) in enumerate(times, start=1)
+    ]
+    fill(recording, [cell(1, in_flight=2, ended_ns=9_000 * MS)], requests)
+    ask = "SELECT window_s, requests, output_tokens, output_tok_per_s FROM steady_outcome"
+    assert recording.con.execute(ask).fetchall() == [(2, 3, 12, 6)]
+    whole = recording.con.execute("SELECT output_tok_per_s FROM outcome").fetchall()
+    assert whole == [(pytest.approx(24 / 9),)]

@@ -138,7 +138,7 @@ def test_a_refusal_stops_the_build_unless_it_is_asked_for(paired: Path) -> None:
         ('{{ compare("ttft", in_flight=3) }}', "no cell fits .* Recorded values of in_flight: 1"),
         ('{{ compare("ttft", x=3) }}', "no cell has a key 'x'"),
         ('{{ goodput_table("power") }}', "metric 'power' is not recorded; known: ttft"),
-        ('{{ goodput("chat", "x") }}', "goodput chat: no column 'x'"),
+        ('{{ goodput("chat", "x") }}', "slo chat: no column 'x'"),
         ('{{ goodput("chat", "met") }}', "goodput chat: 2 rows fit"),
         ('{{ compare("ttft", tier="gpu") }}', "tier 'gpu' is not recorded"),
     ],

@@ -15,10 +15,15 @@ PAGES = [
     "",
     "episodes/",
     "episodes/00-warm-up/",
+    "episodes/01-measure-what-matters/",
+    "episodes/02-equal-work-runtime-baseline/",
     "episodes/03-prefix-reuse/",
     "lessons/",
     "method/",
     "reference/data-dictionary/",
+    "reference/how-benchmarks-lie/",
+    "reference/peers/",
+    "reference/rejected-runs/",
     "glossary/",
 ]
 Scheme = Literal["light", "dark"]
@@ -203,3 +208,21 @@ def test_search_finds_a_page(browser: Browser, address: str) -> None:
     with opened(browser, address, "") as page:
         page.locator("input.md-search__input").fill("coordinated omission")
         page.wait_for_selector(".md-search-result__link")
+
+
+def test_the_keyboard_moves_a_slider_and_the_figure_follows(browser: Browser, address: str) -> None:
+    with opened(browser, address, "episodes/01-measure-what-matters/") as page:
+        plot = page.locator(".tbt-slider + .tbt-plot").first
+        plot.scroll_into_view_if_needed()
+        slider = page.locator(".tbt-slider input").first
+        slider.wait_for()
+        curve = "p => p.querySelector('.main-svg .scatterlayer').innerHTML"
+        before, named = plot.evaluate(curve), page.locator(".tbt-slider output").first.inner_text()
+        slider.focus()
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function(
+            f"before => ({curve})(document.querySelector('.tbt-slider + .tbt-plot')) !== before",
+            arg=before,
+        )
+        now = page.locator(".tbt-slider output").first.inner_text()
+        assert now != named and slider.get_attribute("aria-valuetext") == now

@@ -1,0 +1,138 @@
+"""What a recording keeps of its load: a trace's own times and lengths, the share of the client's
+ceiling, and the levels that can't be reached."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.cell import Target
+from harness.engines import external
+from harness.engines import get as get_engine
+from harness.errors import HarnessError
+from harness.experiment import load
+from harness.load.ceiling import FOLDER
+from harness.record import _share_of_capacity, _worklist
+from harness.recording.store import connect
+from harness.schedule import Cell, cells
+from harness.telemetry import machine
+from tests.recording.conftest import cell, create, request
+from tests.test_experiment import DECLARATION, write
+from tests.test_record import finish, root_with
+
+TRACE = [(0, 24, 4), (150, 40, 6), (400, 32, 3)]  # ms, prompt tokens, output tokens
+CALIBRATION = {"processes": {"1": {"chunks_per_s": 100, "requests_per_s": 1_000}}}
+
+
+@pytest.fixture(scope="module")
+def calibration() -> dict[str, Any]:
+    return {"machine": machine.describe()} | CALIBRATION
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory, calibration: dict[str, Any]) -> Path:
+    """A trace, recorded on a machine whose client was calibrated."""
+    root = root_with(tmp_path_factory.mktemp("root"))
+    declaration = root / "episodes" / "77-test" / "experiment.toml"
+    text = declaration.read_text()
+    for old, new in {
+        "[24, 48]": "[24]",
+        "in_flight = 2": 'load = "trace"\ntrace = "t.jsonl"\nconnections = 4\ncold = false',
+        "warmup_requests = 2": "warmup_requests = 1",
+        "min_requests = 6": "min_requests = 3",
+    }.items():
+        text = text.replace(old, new)
+    declaration.write_text(text)
+    keys = ("timestamp", "input_length", "output_length")
+    lines = [json.dumps(dict(zip(keys, row, strict=True))) for row in TRACE]
+    (declaration.parent / "t.jsonl").write_text("\n".join(lines))
+    (root / FOLDER).mkdir(parents=True)
+    (root / FOLDER / "2026-01-01-cpu.json").write_text(json.dumps(calibration))
+    summary = finish(root)
+    assert (summary["valid"], summary["invalid"]) == (1, 0)
+    return root / str(summary["recording"])
+
+
+def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with connect(path) as con:
+        return con.execute(sql).fetchall()
+
+
+def test_a_trace_is_sent_at_its_times_with_its_lengths(replayed: Path) -> None:
+    found = rows(
+        replayed,
+        "SELECT (scheduled_ns - measured_ns) // 1000000, asked_prompt_tokens, asked_output_tokens,"
+        " r.prompt_tokens, r.output_tokens FROM request r JOIN cell USING (cell_id)"
+        " WHERE phase = 'measured' ORDER BY request_id",
+    )
+    assert found == [(due_ms, asked, out, asked, out) for due_ms, asked, out in TRACE]
+    kept = rows(replayed, "SELECT load, in_flight, rate_per_s, connections, cold FROM cell")
+    assert kept == [("trace", None, None, 4, False)]
+
+
+def test_the_share_of_the_ceiling_is_that_of_the_measured_chunks(
+    replayed: Path, calibration: dict[str, Any]
+) -> None:
+    ((kept, client, seconds),) = rows(
+        replayed,
+        "SELECT calibration, client, (ended_ns - measured_ns) / 1e9 FROM session JOIN cell"
+        " USING (session_id)",
+    )
+    assert json.loads(kept) == calibration
+    found = json.loads(client)
+    assert (found["chunks"], found["requests"]) == (4 + 6 + 3, 3)
+    assert found["ceiling_frac"] == pytest.approx(13 / seconds / 100)  # 3 / seconds / 1000 is less
+
+
+OPEN = """
+[[tier.cpu.sweep]]
+name = "open"
+endpoint = "completions"
+prompt_tokens = [8]
+output_tokens = 4
+load = "poisson"
+capacity_frac = [0.5]
+capacity_of = "length"
+connections = 8
+warmup_requests = 1
+min_requests = 2
+"""
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Cell:
+    """A cell at half of the capacity."""
+    experiment = load(write(tmp_path, DECLARATION + OPEN))
+    planned = cells(experiment, experiment.tiers["cpu"], ("a",))
+    return next(each for each in planned if each.level.capacity_frac)
+
+
+def test_a_share_is_of_the_best_valid_rate_of_the_first_repeat(tmp_path: Path, half: Cell) -> None:
+    recording = create(tmp_path / "r.partial.duckdb")
+    changes: list[dict[str, Any]] = [{}, {"in_flight": 4}, {"repeat": 2}, {"verdict": "INVALID"}]
+    changes += [{"variant": "b"}, {"sweep": "other"}]
+    with recording.transaction():
+        for number, change in enumerate(changes, start=1):
+            recording.insert("cell", [cell(number, **{"variant": "a"} | change)])
+            sent = {1: 3, 2: 6}.get(number, 40)  # in a measured phase of 2 s
+            recording.insert("request", [request(number, n) for n in range(1, sent + 1)])
+    assert _share_of_capacity(recording, half) == 0.5 * 6 / 2
+    with recording.transaction():
+        recording.con.execute("DELETE FROM cell WHERE cell_id <= 2")
+    said = r"a has no VALID cell of sweep 'length' in repeat 1, .* sweep 'open' takes a share"
+    with pytest.raises(HarnessError, match=said):
+        _share_of_capacity(recording, half)
+    recording.close()
+
+
+def test_a_prompt_shorter_than_what_the_server_adds_is_refused(
+    half: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external, "added_tokens", lambda *_: 8)
+    target = Target(get_engine("emulator"), "", "", lambda: True, list, str)
+    session: Any = SimpleNamespace(words=None)
+    said = "emulator: adds 8 tokens to every prompt at completions, so a prompt of 8 can't be sent"
+    with pytest.raises(HarnessError, match=said):
+        _worklist(session, target, half)
