@@ -2,7 +2,7 @@
 
 The load runs in processes of its own, on the client's core; this process samples telemetry while
 it waits and parses what was received only after the measured phase is over. Nothing here grows with
-the number of requests but three numbers a request: a cell may have a million.
+the number of requests but 24 bytes a request: a cell may have a million.
 """
 
 import json
@@ -63,26 +63,26 @@ class CellResult:
 
 @dataclass(slots=True)
 class _Planned:
-    """What the answers are joined with: by request, from 1."""
+    """What the answers are joined with: by request, from 1. Session and turn are 0 for none."""
 
     hashes: "array[int]" = field(default_factory=lambda: array("Q"))
-    prompt_tokens: "array[int]" = field(default_factory=lambda: array("l"))
-    output_tokens: "array[int]" = field(default_factory=lambda: array("l"))
-    turns: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    prompt_tokens: "array[int]" = field(default_factory=lambda: array("I"))
+    output_tokens: "array[int]" = field(default_factory=lambda: array("I"))
+    sessions: "array[int]" = field(default_factory=lambda: array("I"))
+    turns: "array[int]" = field(default_factory=lambda: array("I"))
 
     def add(self, work: Work, added_tokens: int) -> int:
         self.hashes.append(work.prompt.hash)
         self.prompt_tokens.append(work.prompt.n_tokens + added_tokens)
         self.output_tokens.append(work.output_tokens)
-        if work.session is not None:
-            self.turns[len(self.hashes)] = (work.session, work.turn)
+        self.sessions.append(work.session or 0)
+        self.turns.append(work.turn or 0)
         return len(self.hashes)
 
     def of(self, request_id: int) -> dict[str, Any]:
-        session, turn = self.turns.get(request_id, (None, None))
         return {
-            "session": session,
-            "turn": turn,
+            "session": self.sessions[request_id - 1] or None,
+            "turn": self.turns[request_id - 1] or None,
             "prompt_hash": self.hashes[request_id - 1],
             "asked_prompt_tokens": self.prompt_tokens[request_id - 1],
             "asked_output_tokens": self.output_tokens[request_id - 1],
@@ -186,13 +186,19 @@ def _request_rows(
             parsed = parse_request(raw, clock)
             lags_us.update(lag_ns // 1000 for lag_ns in parsed.user_lag_ns)
             seen["requests"] += 1
+            seen["measured"] += parsed.phase == "measured"
             seen["refused"] += parsed.error == "connection refused"
             if parsed.phase == "measured":
                 seen["chunks"] += len(parsed.chunk_shared)
                 seen["shared_chunks"] += sum(parsed.chunk_shared[:-1])  # the last: with the usage
             seen["unstamped_reads"] += parsed.unstamped_reads
             yield _row(parsed) | planned.of(parsed.request_id) | {"process": process}
-    if seen["refused"] == seen["requests"]:
+    if seen["measured"] != client["requests"]:
+        raise HarnessError(
+            f"the load process sent {client['requests']} measured requests and its spool holds "
+            f"{seen['measured']}: the cell is torn and not kept. Run the same command again"
+        )
+    if seen["requests"] and seen["refused"] == seen["requests"]:
         raise HarnessError(f"{target.base_url}: refuses connections, so nothing was measured")
     client |= {key: seen[key] for key in ("chunks", "shared_chunks", "unstamped_reads")}
     for name, share in (("p50", 0.5), ("p99", 0.99)):

@@ -18,6 +18,25 @@ ABOVE_ZERO = (
     *("prompt_tokens", "output_tokens", "in_flight", "rate_per_s", "capacity_frac", "min_requests"),
     *("burstiness", "time_scale", "trace_block_tokens", "metrics_hz", "turns", "processes"),
 )
+RATES = ("constant", "poisson", "gamma")
+# A key that another kind of load would ignore is refused: which kinds take it.
+LOAD_KEYS = {
+    "in_flight": ("closed",),
+    "rounds": ("closed",),
+    "min_duration_s": ("closed", *RATES),
+    "max_requests": ("closed", "trace"),
+    "rate_per_s": RATES,
+    "capacity_frac": RATES,
+    "capacity_of": RATES,
+    "burstiness": ("gamma",),
+    "stages": ("stages",),
+    "ramp": ("stages",),
+    "trace": ("trace",),
+    "time_scale": ("trace",),
+    "trace_block_tokens": ("trace",),
+    "connections": ("stages", "trace", *RATES),
+    "turns": ("closed", "stages", *RATES),
+}
 T = TypeVar("T")
 
 
@@ -254,6 +273,8 @@ def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
         "turn_tokens",
         "logprobs",
         "repeats",
+        "rounds",
+        "max_requests",
     ):
         _require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
     return sweep
@@ -267,23 +288,31 @@ def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
         _require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
     else:
         _require(path, where, len(levels) == 1, "needs rate_per_s or capacity_frac, and one alone")
-    if sweep.load != "closed":
-        _require(path, f"{where}.in_flight", not sweep.in_flight, "is of a closed loop alone")
+    for key in LOAD_KEYS:
+        mine = sweep.load in LOAD_KEYS[key]
+        default = next(f.default for f in fields(Sweep) if f.name == key)
+        _require(path, f"{where}.{key}", mine or getattr(sweep, key) == default, "of another load")
+    if sweep.load == "closed":
+        enough = sweep.processes <= min(sweep.in_flight)
+        _require(path, f"{where}.processes", enough, "more than the requests in flight")
+    else:
         _require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
     if sweep.capacity_frac:
-        closed = [s.name for s in tier.sweeps if s.load == "closed"]
+        closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
         _require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
+        base = closed[sweep.capacity_of]
+        lacking = set(sweep.engines or tier.engines) - set(base.engines or tier.engines)
+        lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
+        same = not lacking and not lacking_tokens
+        _require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
     for rate, duration_s in sweep.stages:
         good = rate >= 0 and duration_s > 0
         _require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
-    _require(
-        path,
-        f"{where}.max_requests",
-        sweep.load != "closed"
-        or not sweep.min_duration_s
-        or sweep.max_requests >= sweep.min_requests,
-        "needed with min_duration_s, and at least min_requests",
-    )
+    if sweep.load == "closed" and sweep.min_duration_s:
+        most = max(sweep.min_requests, sweep.rounds * max(sweep.in_flight))
+        enough = sweep.max_requests >= most
+        needed = f"needed with min_duration_s, and at least {most}"
+        _require(path, f"{where}.max_requests", enough, needed)
     unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
     _require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
     longest = sweep.longest_tokens()

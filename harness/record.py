@@ -288,9 +288,9 @@ def _share_of_capacity(recording: Recording, cell: Cell) -> float | None:
     if level.capacity_frac is None:
         return None
     ((capacity,),) = recording.con.execute(
-        "SELECT max(requests_per_s) FROM outcome "
-        "WHERE variant = ? AND sweep = ? AND repeat = 1 AND verdict = 'VALID'",
-        [cell.variant, level.sweep.capacity_of],
+        "SELECT max(requests_per_s) FROM outcome WHERE variant = ? AND sweep = ?"
+        " AND prompt_tokens = ? AND repeat = 1 AND verdict = 'VALID'",
+        [cell.variant, level.sweep.capacity_of, level.prompt_tokens],
     ).fetchall()
     if not capacity:
         raise HarnessError(

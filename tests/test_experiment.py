@@ -106,6 +106,9 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("in_flight = 1", f"{OPEN}rate_per_s = [1, 0]"), "rate_per_s: must be above 0"),
         (("in_flight = 1", 'load = "poisson"\nrate_per_s = 1'), "connections: must be above 0"),
         (("in_flight = 1", f"{OPEN}capacity_frac = 0.5"), "capacity_of: no such closed sweep"),
+        (("in_flight = 1", "in_flight = 1\nrate_per_s = 2"), "rate_per_s: of another load"),
+        (("in_flight = 1", "in_flight = [1, 4]\nprocesses = 2"), "processes: more than"),
+        (("in_flight = 1", "in_flight = 1\nrounds = -1"), "rounds: must not be negative"),
         (("in_flight = 1", f"{STAGES}[[1, 0]]"), "stages: pairs of a rate and a duration"),
         (("in_flight = 1", f"{STAGES}[[1, 2, 3]]"), "stages must hold pairs"),
         (

@@ -16,7 +16,7 @@ FROM level_outcome WHERE sweep = 'closed' ORDER BY engine, in_flight
 
 -- name: closed_table
 -- The closed loop in one table: throughput of the whole measured phase, with its interval, and of the
--- window between the first answer and the last request sent; and the medians.
+-- window between the end of the first round and the last request sent; and the medians.
 SELECT t.engine, t.in_flight, t.output_tok_per_s, t.tok_low_per_s, t.tok_high_per_s,
     any_value(s.steady_tok_per_s) AS steady_tok_per_s,
     max(l.p50_ms) FILTER (l.metric = 'ttft') AS ttft_ms,

@@ -11,14 +11,18 @@ FROM measured_request WHERE error IS NULL AND sweep IN ('speed', 'chat')
 GROUP BY ALL ORDER BY sweep DESC, variant
 
 -- name: equal_work_holds
--- Whether prompts and token counts are the same for all variants, in each sweep of the comparison.
-SELECT bool_and(prompts = 1) AS prompts_equal FROM (
-    SELECT sweep, count(DISTINCT prompts) AS prompts FROM (
-        SELECT sweep, variant, md5(string_agg(
-            prompt_hash || ':' || server_prompt_tokens || ':' || output_tokens, ' '
-            ORDER BY prompt_hash, in_flight)) AS prompts
-        FROM measured_request WHERE error IS NULL AND sweep IN ('speed', 'chat') GROUP BY ALL)
-    GROUP BY sweep)
+-- Whether prompts and token counts are the same for all variants, in each level and repeat of the
+-- comparison that is VALID for all of them.
+WITH level AS (
+    SELECT sweep, repeat, in_flight FROM cell WHERE sweep IN ('speed', 'chat')
+    GROUP BY ALL HAVING bool_and(verdict = 'VALID')),
+work AS (
+    SELECT sweep, repeat, in_flight, variant, md5(string_agg(concat_ws(':', prompt_hash,
+        coalesce(server_prompt_tokens, 0), coalesce(output_tokens, 0)), ' '
+        ORDER BY prompt_hash, request_id)) AS done
+    FROM measured_request JOIN level USING (sweep, repeat, in_flight) GROUP BY ALL)
+SELECT coalesce(bool_and(kinds = 1), false) AS prompts_equal FROM (
+    SELECT sweep, repeat, in_flight, count(DISTINCT done) AS kinds FROM work GROUP BY ALL)
 
 -- name: verdicts
 -- Cells and verdicts, and what each variant answered when it was asked for the capital of France
@@ -113,7 +117,7 @@ parted AS (
     SELECT *, list_filter(range(1, len(token_text) + 1),
         lambda k: length(array_to_string(token_text[1:k], '')) >= place)[1] AS token
     FROM pair)
-SELECT left_one, right_one, count(*) AS prompts, count(token) AS parted,
+SELECT left_one, right_one, count(*) AS prompts, count(place) AS parted,
     min(token) AS first_token, max(token_gap[token]) AS widest_gap
 FROM parted GROUP BY ALL ORDER BY left_one, right_one
 
@@ -147,11 +151,12 @@ WITH pair AS (
         list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
             lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
     FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
-        LEFT JOIN measured_request v USING (prompt_hash)
-    WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND v.sweep = 'alone' AND v.variant = 'vllm'),
+        LEFT JOIN measured_request v
+            ON v.prompt_hash = a.prompt_hash AND v.sweep = 'alone' AND v.variant = 'vllm'
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
 told AS (
-    SELECT variant, in_flight, prompt_hash, place, left(alone, place - 1) = left(of_vllm, place - 1)
-            AS as_vllm,
+    SELECT variant, in_flight, prompt_hash, place,
+        coalesce(left(alone, place - 1) = left(of_vllm, place - 1), false) AS as_vllm,
         CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
         CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
     FROM pair WHERE place IS NOT NULL),
@@ -191,11 +196,12 @@ WITH pair AS (
         list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
             lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
     FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
-        LEFT JOIN measured_request v USING (prompt_hash)
-    WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND v.sweep = 'alone' AND v.variant = 'vllm'),
+        LEFT JOIN measured_request v
+            ON v.prompt_hash = a.prompt_hash AND v.sweep = 'alone' AND v.variant = 'vllm'
+    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
 told AS (
-    SELECT variant, in_flight, prompt_hash, place, left(alone, place - 1) = left(of_vllm, place - 1)
-            AS as_vllm,
+    SELECT variant, in_flight, prompt_hash, place,
+        coalesce(left(alone, place - 1) = left(of_vllm, place - 1), false) AS as_vllm,
         CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
         CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
     FROM pair WHERE place IS NOT NULL),

@@ -105,7 +105,9 @@ def compare(
     sentence = (
         f"{_capital(what)} of {a.name} is {ratio} times that of {b.name} [{', '.join(ends)}]"
         f"{_over(proof.pairs)}: {'a tie' if verdict == 'tie' else verdict}."
-    ) + "".join(f" Repeat {n} is left out: a cell is INVALID." for n in proof.left_out)
+    ) + "".join(
+        f" Repeat {n} is left out: a cell is INVALID or of another session." for n in proof.left_out
+    )
     return Comparison(
         verdict, sentence, what, a.name, b.name, chosen.unit, middle, low, high, ratios,
         proof.checks,

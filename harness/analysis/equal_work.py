@@ -78,7 +78,7 @@ class Proof:
 def prove(con: duckdb.DuckDBPyConnection, a: Cells, b: Cells) -> Proof:
     """Raises HarnessError where a choice fits no cell, or several in one repeat at one level."""
     pairs, lone = _match(a, select(con, a), b, select(con, b))
-    bad = [p for p in pairs if p.a.verdict != "VALID" or p.b.verdict != "VALID"]
+    bad = [p for p in pairs if p.a.verdict != "VALID" or p.b.verdict != "VALID" or _apart(p)]
     left_out = tuple(dict.fromkeys(pair.repeat for pair in bad))
     kept = tuple(pair for pair in pairs if pair.repeat not in left_out)
     found = [_cells(pairs, lone, a, b), _verdicts(pairs, kept, bad, a, b)]
@@ -143,6 +143,11 @@ def _cells(pairs: list[Pair], lone: list[tuple[str, Row]], a: Cells, b: Cells) -
     return check, f"{name} has no cell in repeat {row.repeat} at {place(row.level)}"
 
 
+def _apart(pair: Pair) -> bool:
+    """The recording was broken off between the two and continued: another session, another day."""
+    return bool(pair.a.work["session"] != pair.b.work["session"])
+
+
 def _verdicts(
     pairs: list[Pair], kept: tuple[Pair, ...], bad: list[Pair], a: Cells, b: Cells
 ) -> Found:
@@ -153,6 +158,8 @@ def _verdicts(
     if check.equal:
         return check, None
     pair = bad[0]
+    if _apart(pair):
+        return check, f"session differs in {pair.place}: the recording was broken off in it"
     side, row = (a, pair.a) if pair.a.verdict != "VALID" else (b, pair.b)
     return check, f"{side.name} is INVALID in {pair.place} ({'; '.join(row.reasons)})"
 

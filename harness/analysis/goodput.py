@@ -2,7 +2,8 @@
 
 A failed request met none and stays in the denominator, and so does one that has no value of a
 bounded metric, such as TPOT where all tokens came at once: an empty answer is no fast one. INVALID
-cells are left out.
+cells are left out. ITL has many values a request: its largest (itl_max) or its own p99 (itl_p99) is
+what is bounded.
 """
 
 from collections.abc import Mapping
@@ -69,7 +70,7 @@ class Goodput:
 
 
 def goodput(con: duckdb.DuckDBPyConnection, cells: Cells, slo: Slo) -> list[Goodput]:
-    """By variant and level. Raises HarnessError for a metric that is not recorded for requests,
+    """By variant and level. Raises HarnessError for a metric that is not one value a request,
     and where no VALID cell fits."""
     rows = [row for row in select(con, cells) if row.verdict == "VALID"]
     if not rows:

@@ -36,11 +36,19 @@ def _gap(name: str, column: str, said: str) -> Metric:
     return Metric(name, said, "ms", sql, per="token")
 
 
+def _of_all(name: str, column: str, reduction: str, sql: str, said: str) -> Metric:
+    """One value a request out of its many."""
+    values = f"SELECT cell_id, request_id, {sql.format(column)} AS value FROM {name} GROUP BY ALL"
+    return Metric(f"{name}_{reduction}", said, "ms", values)
+
+
 def _cell(name: str, said: str, unit: str) -> Metric:
     sql = f"SELECT cell_id, NULL AS request_id, {name} AS value FROM outcome"
     return Metric(name, said, unit, sql, per="cell", better="more")
 
 
+MAX = "max({})"
+P99 = "quantile_disc({}, 0.99)"  # 99 % of the request's own values are at most this
 METRICS = {
     metric.name: metric
     for metric in (
@@ -57,6 +65,10 @@ METRICS = {
         _request("e2e_from_scheduled", "E2E latency from the scheduled time"),
         _gap("itl", "itl_ms", "ITL"),
         _gap("inter_chunk", "gap_ms", "inter-chunk latency"),
+        _of_all("itl", "itl_ms", "max", MAX, "largest ITL of a request"),
+        _of_all("itl", "itl_ms", "p99", P99, "p99 ITL of a request"),
+        _of_all("inter_chunk", "gap_ms", "max", MAX, "largest inter-chunk latency of a request"),
+        _of_all("inter_chunk", "gap_ms", "p99", P99, "p99 inter-chunk latency of a request"),
         _cell("output_tok_per_s", "output throughput", "tok/s"),
         _cell("requests_per_s", "request throughput", "requests/s"),
     )
@@ -64,8 +76,13 @@ METRICS = {
 
 
 def metric(name: str, per: tuple[str, ...] = ("request", "token", "cell")) -> Metric:
-    """Raises HarnessError naming the metric, and those that there are."""
-    known = [each.name for each in METRICS.values() if each.per in per]
-    if name not in known:
-        raise HarnessError(f"metric {name!r} is not recorded; known: {', '.join(known)}")
-    return METRICS[name]
+    """Raises HarnessError naming the metric, why it can't be taken, and those that can."""
+    known = ", ".join(each.name for each in METRICS.values() if each.per in per)
+    found = METRICS.get(name)
+    if found is None:
+        raise HarnessError(f"metric {name!r} is not recorded; known: {known}")
+    if found.per not in per:
+        many = f"many values a request: take {name}_max or {name}_p99"
+        why = many if found.per == "token" else f"one value a {found.per}"
+        raise HarnessError(f"metric {name!r} has {why}; known: {known}")
+    return found

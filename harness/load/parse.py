@@ -199,14 +199,7 @@ def _read_events(
             return
         try:
             _read_chunk(answer, event, message)
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ):
+        except NOT_A_CHUNK:
             answer.fault = f"not a completion chunk: {event.data.decode('utf-8', 'replace')[:80]}"
             return
 

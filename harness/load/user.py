@@ -139,7 +139,7 @@ def _run_cell(
     gc.freeze()
     gc.disable()
     keeper = gevent.spawn(_keep_time, cell)
-    start(cell)
+    start(cell)  # waits for load machines that are still to join
     cell.over.wait()
     cpu_s, ended_ns = time.process_time() - cell.measured.cpu_s, time.monotonic_ns()
     keeper.kill()
@@ -167,6 +167,8 @@ def _keep_time(cell: Cell) -> NoReturn:
     """Clock anchors through the run, and a watchdog of its own thread: where no request has ended
     for longer than any may last, it prints where the process hangs and ends it with status 1."""
     watched = (-1, -1)
+    while not cell.warmup.opened.wait(ANCHOR_EVERY_S):
+        cell.spool.anchor(take_anchor())
     while True:
         progress = (cell.warmup.done + cell.measured.done, cell.latest_due_ns)
         if progress != watched:

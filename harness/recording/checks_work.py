@@ -66,7 +66,9 @@ def warm_cache(cell: Judged) -> str | None:
 
 
 def minimums(cell: Judged) -> str | None:
-    done, asked = cell.ask("SELECT count(*) FROM measured")[0], cell.row["min_requests"]
+    done = cell.ask("SELECT count(*) FROM measured")[0]
+    # All of an open loop's plan is to be sent; of a closed loop's, what it asks for at least.
+    asked = cell.client.get("planned", 0) if cell.is_open else cell.row["min_requests"]
     lasted_s = (cell.row["ended_ns"] - cell.row["measured_ns"]) / 1e9
     if done >= asked and lasted_s >= cell.row["min_duration_s"]:
         return None

@@ -163,12 +163,13 @@ SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_
     count(*) AS requests, sum(output_tokens)::BIGINT AS output_tokens,
     sum(output_tokens) * 1e9 / (any_value(to_ns) - any_value(from_ns)) AS output_tok_per_s
 FROM measured_request JOIN (
-    SELECT cell_id, min(ended_ns) AS from_ns, max(sent_ns) AS to_ns
+    SELECT cell_id, max(sent_ns) AS to_ns,
+        list_sort(list(ended_ns))[coalesce(any_value(in_flight), 1)] AS from_ns
     FROM measured_request WHERE error IS NULL GROUP BY cell_id
 ) USING (cell_id)
 WHERE error IS NULL AND ended_ns > from_ns AND ended_ns <= to_ns
 GROUP BY ALL;
-COMMENT ON VIEW steady_outcome IS 'Throughput without ramp-up and drain, a row a VALID cell: output tokens of the answers that ended after the first end and not after the last request was sent, per second between these two. outcome has the whole measured phase. Left out: failed requests, and cells without such an answer.';
+COMMENT ON VIEW steady_outcome IS 'Throughput without ramp-up and drain, a row a VALID cell: output tokens of the answers that ended after the first round of ends (as many as there are slots; in an open loop the first) and not after the last request was sent, per second between these two. In a closed loop whose slots end together, whole rounds are counted. outcome has the whole measured phase. Left out: failed requests, and cells without such an answer.';
 
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,

@@ -33,7 +33,7 @@ class Entry:
     finished: bool
     recorded: str
     machine: str
-    engines: list[str]
+    variants: list[str]
     valid_cells: int
     invalid_cells: int
 
@@ -89,10 +89,10 @@ def verify(root: Path) -> list[Entry]:
 
 def newest(entries: list[Entry], episode: str, tier: str) -> Entry | None:
     """The recording that an episode shows on a tier: finished, and the newest of those that cover
-    most engines, so that a recording of one engine alone does not take the others off the page.
+    most variants, so that a recording of one alone does not take the others off the page.
     """
     fitting = [e for e in entries if e.finished and e.episode == episode and e.tier == tier]
-    return max(fitting, key=lambda e: (len(e.engines), e.recorded, e.recording_id), default=None)
+    return max(fitting, key=lambda e: (len(e.variants), e.recorded, e.recording_id), default=None)
 
 
 def describe(root: Path, path: Path) -> Entry:
@@ -111,7 +111,7 @@ def describe(root: Path, path: Path) -> Entry:
                 "SELECT count(*) FILTER (verdict = 'VALID'),"
                 " count(*) FILTER (verdict <> 'VALID') FROM cell"
             ).fetchone()
-            engines = db.execute("SELECT DISTINCT engine FROM cell ORDER BY engine").fetchall()
+            variants = db.execute("SELECT DISTINCT variant FROM cell ORDER BY variant").fetchall()
     except duckdb.Error as error:
         raise HarnessError(f"{path}: is not a recording that can be read: {error}") from error
     if row is None or machine is None or valid is None:
@@ -129,7 +129,7 @@ def describe(root: Path, path: Path) -> Entry:
         finished=row[4],
         recorded=row[5],
         machine=machine_line(machine[0]),
-        engines=[engine for (engine,) in engines],
+        variants=[variant for (variant,) in variants],
         valid_cells=valid[0],
         invalid_cells=valid[1],
     )

@@ -80,7 +80,7 @@ def test_token_metrics_and_the_mean(made: Recording) -> None:
          r"prompt tokens by the server's count differ in repeat 1.*96 in all of fast, 108 of slow"),
         ("UPDATE request SET output_tokens = 3 WHERE cell_id = 9 AND request_id = 1",
          r"output tokens .* repeat 4.* for 1 of the prompts: 48 in all of fast, 47 of slow"),
-        ("UPDATE cell SET session_id = 2 WHERE cell_id = 10", r"session differs in repeat 5"),
+        ("UPDATE cell SET session_id = 2 WHERE run_id = 2", r"session differs in repeat 1"),
         ("UPDATE cell SET endpoint = 'chat' WHERE cell_id = 6", r"endpoint differs in repeat 1"),
         ("UPDATE cell SET added_tokens = 2 WHERE cell_id = 6", r"tokens added .* 0 of fast, 2 of"),
         ("UPDATE engine_run SET model_id = 'other' WHERE run_id = 2", r"model differs in repeat 1"),
@@ -117,7 +117,16 @@ def test_an_invalid_cell_takes_its_repeat_out_of_both_sides(made: Recording) -> 
     assert [each.place.split(",")[0] for each in found.ratios] == [
         f"repeat {n}" for n in (1, 2, 4, 5)
     ]
-    assert found.sentence.endswith(" Repeat 3 is left out: a cell is INVALID.")
+    assert found.sentence.endswith(
+        " Repeat 3 is left out: a cell is INVALID or of another session."
+    )
+
+
+def test_a_repeat_that_was_broken_off_is_left_out(made: Recording) -> None:
+    change(made, "UPDATE cell SET session_id = 2 WHERE cell_id = 10")
+    found = ttft(made)
+    assert len(found.ratios) == 4
+    assert "Repeat 5 is left out" in found.sentence
 
 
 def test_a_prompt_that_is_asked_twice_pairs_in_turn(made: Recording) -> None:

@@ -48,9 +48,48 @@ def test_invalid_cells_are_left_out_and_levels_kept_apart(made: Recording) -> No
         goodput(made.con, FAST, {"tpot": 10})
 
 
-@pytest.mark.parametrize("name", ["power", "output_tok_per_s", "itl"])
-def test_a_bound_on_what_is_not_recorded_names_it_and_what_is(made: Recording, name: str) -> None:
-    with pytest.raises(HarnessError, match=f"'{name}' is not recorded; known: ttft, .*tpot, e2e"):
+def test_the_gaps_of_a_request_are_bounded_by_their_largest_and_their_p99(made: Recording) -> None:
+    """Request 1 of cell 1: gaps of 1 to 100 ms, two tokens at the end of the last."""
+    gaps_us, tokens = [1000 * ms for ms in range(1, 101)], [1] * 100 + [2]
+    change(
+        made,
+        f"UPDATE request SET chunk_gap_us = {gaps_us}, chunk_tokens = {tokens},"
+        " chunk_shared = [false for x in range(101)] WHERE cell_id = 1 AND request_id = 1",
+    )
+    # 101 values of ITL: 1 to 99 ms and 50 ms twice. All the other requests: 10 ms.
+    for name, highest_ms in (
+        ("inter_chunk_max", 100),
+        ("inter_chunk_p99", 99),
+        ("itl_max", 99),
+        ("itl_p99", 98),
+    ):
+        assert [
+            goodput(made.con, FAST, {name: bound})[0].met for bound in (highest_ms - 1, highest_ms)
+        ] == [59, 60]
+
+
+def test_a_request_without_gaps_meets_no_bound_on_them(made: Recording) -> None:
+    change(
+        made,
+        "UPDATE request SET chunk_gap_us = [], chunk_tokens = [4], chunk_shared = [false]"
+        " WHERE cell_id = 1 AND request_id = 1",
+    )
+    assert [goodput(made.con, FAST, {name: 1e9})[0].met for name in ("itl_max", "ttft")] == [59, 60]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("power", "is not recorded"),
+        ("output_tok_per_s", "has one value a cell"),
+        ("itl", "has many values a request: take itl_max or itl_p99"),
+        ("inter_chunk", "has many values a request: take inter_chunk_max or inter_chunk_p99"),
+    ],
+)
+def test_a_bound_on_what_a_request_has_no_value_of_says_why(
+    made: Recording, name: str, why: str
+) -> None:
+    with pytest.raises(HarnessError, match=f"'{name}' {why}; known: ttft, .*tpot, e2e, .*itl_max"):
         goodput(made.con, FAST, {"ttft": 1, name: 1})
 
 

@@ -138,15 +138,15 @@ def test_a_quantile_that_the_sample_does_not_support_is_not_given(recording: Rec
 
 
 def test_the_steady_window_leaves_out_ramp_up_and_drain(recording: Recording) -> None:
-    """Two slots: ends at 1, 1, 2, 2, 3 and 9 s; the last request is sent at 3 s. Between the first
-    end and the last sending, 2 s, end those of 2 and 3 s: three answers of four tokens."""
-    times = [(0, 1), (0, 1), (1, 2), (1, 2), (2, 3), (3, 9)]
+    """Two slots in step: ends at 1 and 1.01 s, 2 and 2.01 s, 3 and 3.01 s, then 9 s; the last
+    request is sent at 3.01 s. From the second end to then, 2 s, four answers of four tokens end."""
+    times = [(0, 1), (0, 1.01), (1, 2), (1.01, 2.01), (2, 3), (2.01, 3.01), (3.01, 9)]
     requests = [
-        request(1, i, sent_ns=sent * 1000 * MS, ended_ns=ended * 1000 * MS)
+        request(1, i, sent_ns=round(sent * 1000 * MS), ended_ns=round(ended * 1000 * MS))
         for i, (sent, ended) in enumerate(times, start=1)
     ]
     fill(recording, [cell(1, in_flight=2, ended_ns=9_000 * MS)], requests)
     ask = "SELECT window_s, requests, output_tokens, output_tok_per_s FROM steady_outcome"
-    assert recording.con.execute(ask).fetchall() == [(2, 3, 12, 6)]
+    assert recording.con.execute(ask).fetchall() == [(2, 4, 16, 8)]
     whole = recording.con.execute("SELECT output_tok_per_s FROM outcome").fetchall()
-    assert whole == [(pytest.approx(24 / 9),)]
+    assert whole == [(pytest.approx(28 / 9),)]

@@ -15,7 +15,7 @@ def test_an_entry_says_what_the_recording_holds(root: Path) -> None:
     assert (entry.episode, entry.tier, entry.finished) == ("00", "cpu", True)
     assert entry.recorded == "2026-11-30 11:00"
     assert entry.machine == "Test CPU, 2 cores, 8 GiB"
-    assert entry.engines == ["sglang", "transformers", "vllm"]
+    assert entry.variants == ["sglang", "transformers", "vllm"]
     assert (entry.valid_cells, entry.invalid_cells) == (53, 1)  # 3 engines x 3 repeats x 6 lengths
 
 
@@ -56,7 +56,7 @@ def test_the_newest_finished_recording_is_taken(root: Path) -> None:
     later = dataclasses.replace(first, file="b", recorded="2026-12-01 09:00")
     unfinished = dataclasses.replace(later, file="c", finished=False, recorded="2026-12-02 09:00")
     assert manifest.newest([later, first, unfinished], "00", "cpu") == later
-    alone = dataclasses.replace(later, file="d", engines=["vllm"], recorded="2026-12-03 09:00")
+    alone = dataclasses.replace(later, file="d", variants=["vllm"], recorded="2026-12-03 09:00")
     assert manifest.newest([first, alone], "00", "cpu") == first
     assert manifest.newest([later, first], "00", "gpu") is None
 
