@@ -56,6 +56,7 @@ check: setup ## lint, types, declarations, recordings, prose
 	$(RUN) check
 
 bench: setup ## measure the recorder and its peers against the emulator: README.md's table, data/peers
+	$(VENV)/bin/python -m harness.scale
 	$(VENV)/bin/python -m harness.bench --repeats 5 --readme README.md
 	$(VENV)/bin/python -m harness.peers
 

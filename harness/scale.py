@@ -5,8 +5,8 @@
 Why: the queries of Episode 01 must stay quick, and a request with 128 chunks small, when a GPU tier
 records a hundred times what a CPU does. The rows are drawn at random inside DuckDB (gaps around
 20 ms with a spread of 2 ms, so that they compress no better than real ones; answers of 128 words),
-in the levels that Episode 01 declares. Nothing of it is ever shown as a recording. The last line is
-one JSON object: bytes per request, and seconds of each query.
+with gauges and host samples, in the levels that Episode 01 declares. Nothing of it is ever shown as
+a recording. The last line is one JSON object: bytes per request, and seconds of each query.
 """
 
 import argparse
@@ -51,6 +51,30 @@ FROM (
             $words[1 + (hash(x, i, c.repeat) % len($words))::INT]), ' ') AS output_text
     FROM cell c, range(1, {each} + 1) r(i))
 """
+
+TELEMETRY = """
+INSERT INTO engine_run BY NAME
+SELECT 1 + row_number() OVER () AS run_id, 1 AS session_id, engine, variant, '' AS model_id,
+    ['made up'] AS argv, '{{}}' AS env, 0 AS started_ns, 100_000 AS kv_pool_tokens
+FROM (SELECT DISTINCT engine, variant, repeat FROM cell ORDER BY ALL);
+UPDATE cell SET run_id = r.run_id FROM (
+    SELECT run_id, variant, row_number() OVER (PARTITION BY variant ORDER BY run_id) AS repeat
+    FROM engine_run) r
+WHERE r.variant = cell.variant AND r.repeat = cell.repeat;
+INSERT INTO engine_metric BY NAME
+SELECT run_id, cell_id, measured_ns + i * 500_000_000 AS t_ns,
+    engine || CASE WHEN engine = 'vllm' THEN ':num_requests_running' ELSE ':num_running_reqs' END
+        AS name, '' AS labels, (i + cell_id) % 16 AS value
+FROM cell, range({samples}) r(i);
+INSERT INTO host_sample BY NAME
+SELECT cell_id, measured_ns + i * 500_000_000 AS t_ns, [0.9, 0.1] AS core_busy_frac,
+    [0.0, 0.0] AS core_steal_frac, 10**9 AS memory_used_bytes, i * 0.49 AS engine_cpu_s
+FROM cell, range({samples}) r(i);
+INSERT INTO log_line BY NAME
+SELECT run_id, i AS t_ns, 'Avg generation throughput: ' || (100 + i % 50) || '.5 tokens/s' AS line
+FROM engine_run, range(1000) r(i);
+"""
+SAMPLES = 600  # a cell: five minutes at two looks a second
 
 
 def main() -> None:
@@ -99,6 +123,7 @@ def _make(folder: Path, requests: int) -> Path:
         )
         each = -(-requests // len(planned))
         recording.con.execute(REQUESTS.format(chunks=CHUNKS, each=each), {"words": list(words())})
+        recording.con.execute(TELEMETRY.format(samples=SAMPLES))
     return recording.finish(lambda path: None)
 
 

@@ -1,11 +1,13 @@
 """The file: torn, foreign, locked, full; and that a finished one is whole."""
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pytest
 
 from harness.errors import HarnessError
@@ -158,3 +160,14 @@ def test_an_interrupted_transaction_leaves_the_file_usable(tmp_path: Path) -> No
 def test_a_path_with_an_apostrophe_is_no_trap(tmp_path: Path) -> None:
     made = create(tmp_path / "o'brien" / "a.partial.duckdb")
     assert made.finish(lambda path: None).exists()
+
+
+def test_rows_are_let_go_before_their_transaction_ends(recording: Recording) -> None:
+    """A cell of a million requests is one transaction, and its memory must not grow with it."""
+    settings = "SELECT current_setting('memory_limit'), current_setting('threads')"
+    assert recording.con.execute(settings).fetchall() == [("238.4 MiB", 1)]
+    with recording.transaction():
+        for number in range(1, 4):
+            recording.insert("request", [request(number, 1)])
+        gc.collect()
+        assert not [found for found in gc.get_objects() if isinstance(found, pd.DataFrame)]
