@@ -9,6 +9,7 @@ import psutil
 
 from harness.engines import ENGINES, environments
 from harness.errors import HarnessError
+from harness.load.ceiling import newest_calibration
 from harness.telemetry import gpu, machine
 
 ENGINE_DISK_BYTES = 16e9  # the three CPU environments take 14 GB
@@ -33,6 +34,7 @@ def examine(root: Path) -> list[Finding]:
         _size("memory", psutil.virtual_memory().available, ENGINE_MEMORY_BYTES),
         _size("disk", shutil.disk_usage(root).free, ENGINE_DISK_BYTES),
         _gpu(),
+        _calibration(root),
         _program("gcc", "SGLang on a CPU needs it once", "apt-get install gcc"),
         _program("chromium", "the browser tests need it", "apt-get install chromium"),
         *[_engine(name, tier, root) for name in ENGINES if name not in ("external", "emulator")],
@@ -66,6 +68,19 @@ def _gpu() -> Finding:
     if gpu.count():
         return Finding("gpu", "ok", ", ".join(gpu.names()) + " (tier gpu)")
     return Finding("gpu", "ok", "none: this machine records the cpu tier")
+
+
+def _calibration(root: Path) -> Finding:
+    mend = "make calibrate"
+    try:
+        found = newest_calibration(root, machine.describe())
+    except HarnessError as error:
+        return Finding("calibration", "warn", str(error), mend)
+    if found is None:
+        detail = "none of this machine: recordings can't say how near the client is to its limits"
+        return Finding("calibration", "missing", detail, mend)
+    counts = ", ".join(found["processes"]) or "no"
+    return Finding("calibration", "ok", f"of {found['measured_at']}, {counts} load processes")
 
 
 def _program(name: str, why: str, mend: str) -> Finding:

@@ -2,7 +2,8 @@
 
 The emulator has core 0, the tool and all that it starts core 1. A tool's CPU time is that of its
 whole process tree between the first request's arrival and the end of the last answer as the tool
-saw it; reading its output in and its own report are not in it.
+saw it; reading its output in and its own report are not in it. A tool may exit right after its last
+answer, so the last look is taken when it has ended and before it is reaped.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +30,11 @@ from harness.peers.tools import CLIENT_CORE, Load, Tool
 from harness.peers.truth import Truth
 
 SERVER_CORE = 0
+BOTH_CORES = (SERVER_CORE, CLIENT_CORE)  # of a tool of which nothing is timed
 RUN_TIMEOUT_S = 120
 WATCH_EVERY_S = 0.2
-Started = tuple[int, Callable[[], int]]  # process id, and what waits for its exit status
+# Process id; what waits until it has ended; what reaps it and gives its exit status.
+Started = tuple[int, Callable[[], object], Callable[[], int]]
 
 
 @contextlib.contextmanager
@@ -130,31 +134,35 @@ class Runner:
         psutil.Process(server.pid).cpu_affinity([CLIENT_CORE])
         return server
 
-    def run(self, load: Load) -> Run:
+    def run(self, load: Load, cores: Sequence[int] = (CLIENT_CORE,)) -> Run:
         """Runs the tool on the load; its output is in the load's folder, its log in log.txt."""
         argv = self.tool.argv(load)
         before_s = time.monotonic()
-        pid, wait = self._fork(argv, load) if self._server else self._spawn(argv, load)
+        start = self._fork if self._server else self._spawn
+        pid, ended, reap = start(argv, load, cores)
         over, watch = threading.Event(), Watch(pid)
         watcher = threading.Thread(target=watch.until, args=(over,))
         watcher.start()
         killer = threading.Timer(RUN_TIMEOUT_S, _kill, (pid,))
         killer.start()
         try:
-            status = wait()
+            ended()
         finally:
             killer.cancel()
             over.set()
             watcher.join()
-        return Run(status, time.monotonic() - before_s, watch)
+        watch.look()
+        return Run(reap(), time.monotonic() - before_s, watch)
 
-    def _spawn(self, argv: Sequence[str], load: Load) -> Started:
+    def _spawn(self, argv: Sequence[str], load: Load, cores: Sequence[int]) -> Started:
         with open(load.folder / "log.txt", "w") as log:
             command = [sys.executable, "-m", self.tool.module, *argv]
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        return process.pid, process.wait
+        psutil.Process(process.pid).cpu_affinity(list(cores))
+        ended = partial(os.waitid, os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process.pid, ended, process.wait
 
-    def _fork(self, argv: Sequence[str], load: Load) -> Started:
+    def _fork(self, argv: Sequence[str], load: Load, cores: Sequence[int]) -> Started:
         folder = str(load.folder)
         order: dict[str, object] = {
             "argv": argv,
@@ -163,8 +171,14 @@ class Runner:
             "folder": folder,
         }
         self.ready()
+        assert self._server
+        psutil.Process(self._server.pid).cpu_affinity(list(cores))  # the fork inherits them
         self._tell(order)
-        return self._hear()["pid"], lambda: self._hear()["status"]
+        return self._hear()["pid"], self._hear, self._reap
+
+    def _reap(self) -> int:
+        self._tell({})
+        return self._hear()["status"]
 
     def ready(self) -> None:
         """Waits until the imports are done."""

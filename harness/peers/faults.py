@@ -1,7 +1,8 @@
-"""Which faults of a server a tool notices. Untimed: what counts is what the tool says.
+"""Which faults of a server a tool notices: what counts is what the tool says.
 
 Every second request has the fault. A fault that makes an answer worthless is noticed where the tool
-counts just those requests as failed; any other, where the tool's own figure is the right one.
+counts just those requests as failed; any other, where the tool's own figure is the right one. A
+tool that says nothing that can be read, because it crashed or was ended, has noticed nothing.
 """
 
 import tempfile
@@ -13,9 +14,9 @@ import numpy as np
 
 from harness.errors import HarnessError
 from harness.peers import truth
-from harness.peers.drive import Runner, emulator, take_truth
+from harness.peers.drive import BOTH_CORES, Runner, emulator, take_truth
 from harness.peers.outputs import Report
-from harness.peers.tools import Load
+from harness.peers.tools import CLIENT_CORE, Load
 
 REQUESTS, CHUNKS, GAP_MS, TTFT_MS = 8, 20, 10, 300
 SLACK_MS = 50  # a TTFT that is further off was taken from another event
@@ -55,7 +56,9 @@ def _per_token(report: Report, _: list[truth.Truth]) -> tuple[bool, str]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """options: the emulator's. right: what a tool must say to have noticed it."""
+    """options: the emulator's. right: what a tool must say to have noticed it. is_timed: its figure
+    is a time, so that nothing else may run beside it, and it has one core as when it is measured.
+    """
 
     name: str
     what: str
@@ -64,6 +67,7 @@ class Fault:
     judge: Judge
     chat: bool = False
     tokens_per_chunk: int = 1
+    is_timed: bool = False
 
     @classmethod
     def worthless(cls, name: str, what: str) -> "Fault":
@@ -91,6 +95,7 @@ FAULTS = (
         ("--fault", "role_delay"),
         _first_token,
         chat=True,
+        is_timed=True,
     ),
     Fault(
         "several_tokens",
@@ -99,6 +104,7 @@ FAULTS = (
         ("--tokens-per-chunk", "4"),
         _per_token,
         tokens_per_chunk=4,
+        is_timed=True,
     ),
 )
 
@@ -110,9 +116,9 @@ def probe(runner: Runner, fault: Fault, model_dir: Path) -> tuple[bool, str]:
         load = Load(
             url, model_dir, Path(folder), REQUESTS, CHUNKS, fault.tokens_per_chunk, fault.chat
         )
-        run = runner.run(load)
+        run = runner.run(load, (CLIENT_CORE,) if fault.is_timed else BOTH_CORES)
         try:
-            report = runner.tool.read(load.folder)
+            report = runner.tool.report(load.folder)
         except HarnessError as error:
-            return run.status != 0, f"exit status {run.status}; {error}"
+            return False, f"exit status {run.status}; {error}"
         return fault.judge(report, take_truth(url))

@@ -4,7 +4,8 @@
 
 Runs in the tool's own environment. Why: two of the tools import for ten seconds, which would be
 most of a benchmark's time; the fork runs the module as `python -m MODULE` would. Commands and
-answers are JSON lines: {"argv", "env", "log", "folder"} -> {"pid"} and then {"status"}.
+answers are JSON lines: {"argv", "env", "log", "folder"} -> {"pid"} and then {"ended"}; any line,
+because an ended process tells its CPU time until it is reaped -> {"status"}.
 """
 
 import contextlib
@@ -32,19 +33,24 @@ def run(module: str, command: dict) -> None:
 def main() -> None:
     module, *names = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
+
+    def say(**what: int) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(what), file=answers, flush=True)
+
     os.dup2(2, 1)  # what an import prints is no answer
     for name in names:
         importlib.import_module(name)
-    print(json.dumps({"ready": True}), file=answers, flush=True)
+    say(ready=True)
     while line := sys.stdin.readline():
         child = os.fork()
         if child == 0:
             return run(module, json.loads(line))
-        print(json.dumps({"pid": child}), file=answers, flush=True)
-        _, status = os.waitpid(child, 0)
-        with contextlib.suppress(BrokenPipeError):
-            exited = os.waitstatus_to_exitcode(status)
-            print(json.dumps({"status": exited}), file=answers, flush=True)
+        say(pid=child)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        say(ended=child)
+        sys.stdin.readline()
+        say(status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import HarnessError
 from harness.load.plan import LoadPlan, PlannedRequest, save_plan
 from harness.peers import outputs
 from harness.peers.outputs import Report
@@ -56,6 +57,14 @@ class Tool:
     matched_by: str
     env: Mapping[str, str] = field(default_factory=dict)
     python: tuple[int, int] = (3, 11)  # that its lock is for
+
+    def report(self, folder: Path) -> Report:
+        """What it wrote about a run. Raises HarnessError naming the tool and the file where that is
+        missing or can't be read."""
+        try:
+            return self.read(folder)
+        except HarnessError as fault:
+            raise HarnessError(f"{self.name}: {fault}") from fault
 
 
 def _recorder(load: Load) -> list[str]:

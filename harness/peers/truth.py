@@ -44,13 +44,22 @@ def ttft_errors_ns(pairs: Iterable[Pair]) -> np.ndarray:
 
 
 def gap_errors_ns(pairs: Iterable[Pair]) -> np.ndarray:
-    """Of every gap of the requests of which the tool saw as many chunks as were written."""
+    """Of every gap of the requests of which the tool saw as many chunks as were written: of any
+    other it can't be told which gap is which. gap_counts says how many are left out."""
     errors = [
         np.abs(np.array(seen.gaps_ns) - np.diff(truth.write_ns))
         for truth, seen in pairs
         if seen.gaps_ns and len(seen.gaps_ns) == len(truth.write_ns) - 1
     ]
     return np.concatenate(errors) if errors else np.array([], dtype=np.int64)
+
+
+def gap_counts(pairs: Iterable[Pair]) -> tuple[int, int | None]:
+    """Gaps that were written, and those that were compared: None where the tool keeps no gaps."""
+    pairs = list(pairs)
+    keeps = any(seen.gaps_ns is not None for _, seen in pairs)
+    written = sum(max(0, len(truth.write_ns) - 1) for truth, _ in pairs)
+    return written, len(gap_errors_ns(pairs)) if keeps else None
 
 
 def mean_gap_errors_ns(pairs: Iterable[Pair]) -> np.ndarray:

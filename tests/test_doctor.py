@@ -1,0 +1,32 @@
+"""What the doctor finds, and the command that mends it."""
+
+import json
+from pathlib import Path
+
+from harness import doctor
+from harness.load.ceiling import FOLDER
+from harness.telemetry import machine
+
+
+def calibration(root: Path) -> doctor.Finding:
+    (found,) = [each for each in doctor.examine(root) if each.name == "calibration"]
+    return found
+
+
+def test_a_machine_that_is_not_calibrated_is_told_how(tmp_path: Path) -> None:
+    found = calibration(tmp_path)
+    assert (found.state, found.mend) == ("missing", "make calibrate")
+    (tmp_path / FOLDER).mkdir(parents=True)
+    path = tmp_path / FOLDER / "2026-01-01-cpu.json"
+    kept = {"measured_at": "2026-01-01T10:00:00+00:00", "processes": {"1": {}, "2": {}}}
+    described = machine.describe()
+    path.write_text(json.dumps(kept | {"machine": described | {"cpu": "another"}}))
+    assert calibration(tmp_path).state == "missing"
+    path.write_text(json.dumps(kept | {"machine": described}))
+    assert calibration(tmp_path) == doctor.Finding(
+        "calibration", "ok", "of 2026-01-01T10:00:00+00:00, 1, 2 load processes"
+    )
+    path.write_text("{")
+    found = calibration(tmp_path)
+    assert (found.state, found.mend) == ("warn", "make calibrate")
+    assert "2026-01-01-cpu.json: not a calibration" in found.detail
