@@ -135,11 +135,15 @@ class Runner:
         return server
 
     def run(self, load: Load, cores: Sequence[int] = (CLIENT_CORE,)) -> Run:
-        """Runs the tool on the load; its output is in the load's folder, its log in log.txt."""
+        """Runs the tool on the load; its output is in the load's folder, its log in log.txt.
+
+        cores: of a preloaded tool; the recorder takes its own.
+        """
+        if self._server:
+            psutil.Process(self._server.pid).cpu_affinity(list(cores))  # the fork inherits them
         argv = self.tool.argv(load)
         before_s = time.monotonic()
-        start = self._fork if self._server else self._spawn
-        pid, ended, reap = start(argv, load, cores)
+        pid, ended, reap = self._fork(argv, load) if self._server else self._spawn(argv, load)
         over, watch = threading.Event(), Watch(pid)
         watcher = threading.Thread(target=watch.until, args=(over,))
         watcher.start()
@@ -154,15 +158,14 @@ class Runner:
         watch.look()
         return Run(reap(), time.monotonic() - before_s, watch)
 
-    def _spawn(self, argv: Sequence[str], load: Load, cores: Sequence[int]) -> Started:
+    def _spawn(self, argv: Sequence[str], load: Load) -> Started:
         with open(load.folder / "log.txt", "w") as log:
             command = [sys.executable, "-m", self.tool.module, *argv]
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        psutil.Process(process.pid).cpu_affinity(list(cores))
         ended = partial(os.waitid, os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         return process.pid, ended, process.wait
 
-    def _fork(self, argv: Sequence[str], load: Load, cores: Sequence[int]) -> Started:
+    def _fork(self, argv: Sequence[str], load: Load) -> Started:
         folder = str(load.folder)
         order: dict[str, object] = {
             "argv": argv,
@@ -171,8 +174,6 @@ class Runner:
             "folder": folder,
         }
         self.ready()
-        assert self._server
-        psutil.Process(self._server.pid).cpu_affinity(list(cores))  # the fork inherits them
         self._tell(order)
         return self._hear()["pid"], self._hear, self._reap
 

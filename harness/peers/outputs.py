@@ -7,6 +7,7 @@ starts its answer (emulator_truth.py), or by the X-Request-ID that the tool sent
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ from harness.load.parse import parse_request
 from harness.load.spool import read_anchors, read_requests
 
 _NUMBER = re.compile(r"\s*e(\d+)")
+# What half a file, a missing key or an empty list raises.
+NOT_A_REPORT = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,42 +51,54 @@ def number(text: str | None) -> str:
     return found[1] if found else ""
 
 
+@contextmanager
+def _reading(path: Path) -> Iterator[Path]:
+    """While a file that a tool left is read. Raises HarnessError naming it where it is missing, or
+    where what is read from it isn't there."""
+    try:
+        yield path
+    except OSError:
+        raise HarnessError(f"left no {path.name}") from None
+    except NOT_A_REPORT as error:
+        raise HarnessError(f"{path.name} can't be read: {type(error).__name__}: {error}") from error
+
+
 def read_recorder(folder: Path) -> Report:
     """The recorder's own spool."""
-    spool = folder / "spool"
-    if not spool.exists():
-        raise HarnessError("it left no spool")
-    clock = Clock(read_anchors(spool))
     seen, span_ns, gaps = [], 0, 0
-    for raw in read_requests(spool):
-        parsed = parse_request(raw, clock)
-        times = parsed.chunk_offset_ns
-        seen.append(
-            Seen(
-                number(parsed.output_text),
-                not parsed.error,
-                times[0] if times else None,
-                tuple(after - before for before, after in pairwise(times)),
-                times[-1] - times[0] if times else None,
-                parsed.output_tokens,
+    with _reading(folder / "spool") as spool:
+        clock = Clock(read_anchors(spool))
+        for raw in read_requests(spool):
+            parsed = parse_request(raw, clock)
+            times = parsed.chunk_offset_ns
+            seen.append(
+                Seen(
+                    number(parsed.output_text),
+                    not parsed.error,
+                    times[0] if times else None,
+                    tuple(after - before for before, after in pairwise(times)),
+                    times[-1] - times[0] if times else None,
+                    parsed.output_tokens,
+                )
             )
-        )
-        if times and not parsed.error:
-            span_ns += times[-1] - times[0]
-            gaps += (parsed.output_tokens or 1) - 1
+            if times and not parsed.error:
+                span_ns += times[-1] - times[0]
+                gaps += (parsed.output_tokens or 1) - 1
     return Report(seen, span_ns / gaps / 1e6 if gaps else None)
 
 
 def read_vllm(folder: Path) -> Report:
     """vllm bench serve --save-detailed."""
-    found = _json(folder / "result.json")
-    return Report(list(_listed(found)), found["mean_itl_ms"])
+    with _reading(folder / "result.json") as path:
+        found = _json(path)
+        return Report(list(_listed(found)), found["mean_itl_ms"])
 
 
 def read_sglang(folder: Path) -> Report:
     """sglang.bench_serving --output-details: one JSON line a run."""
-    found = json.loads(_text(folder / "result.jsonl").splitlines()[-1])
-    return Report(list(_listed(found)), found["mean_itl_ms"])
+    with _reading(folder / "result.jsonl") as path:
+        found = _json_lines(path)[-1]
+        return Report(list(_listed(found)), found["mean_itl_ms"])
 
 
 def _listed(found: dict[str, Any]) -> Iterator[Seen]:
@@ -96,68 +111,74 @@ def _listed(found: dict[str, Any]) -> Iterator[Seen]:
 
 def read_guidellm(folder: Path) -> Report:
     """guidellm run --output kind=json: first and last token of each request, none between."""
-    (found,) = _json(folder / "result.json")["benchmarks"]
-    seen = []
-    for kind in ("successful", "errored", "incomplete"):
-        for request in found["requests"][kind]:
-            times = request["info"]["timings"]
-            first, last = times["first_token_iteration"], times["last_token_iteration"]
-            seen.append(
-                Seen(
-                    number(request["response_id"]),
-                    kind == "successful",
-                    _ns(first - times["request_start"]) if first else None,
-                    None,
-                    _ns(last - first) if first and last else None,
-                    request["output_metrics"]["total_tokens"],
-                )
-            )
-    return Report(seen, found["metrics"]["inter_token_latency_ms"]["successful"]["mean"])
+    with _reading(folder / "result.json") as path:
+        (found,) = _json(path)["benchmarks"]
+        seen = [
+            _guidellm_request(request, kind == "successful")
+            for kind in ("successful", "errored", "incomplete")
+            for request in found["requests"][kind]
+        ]
+        return Report(seen, found["metrics"]["inter_token_latency_ms"]["successful"]["mean"])
+
+
+def _guidellm_request(request: dict[str, Any], ok: bool) -> Seen:
+    times = request["info"]["timings"]
+    first, last = times["first_token_iteration"], times["last_token_iteration"]
+    return Seen(
+        number(request["response_id"]),
+        ok,
+        _ns(first - times["request_start"]) if first else None,
+        None,
+        _ns(last - first) if first and last else None,
+        request["output_metrics"]["total_tokens"],
+    )
 
 
 def read_aiperf(folder: Path) -> Report:
     """aiperf profile --export-level records: times to the chunk, and the X-Request-ID it sent."""
-    seen = []
-    for line in _text(folder / "profile_export.jsonl").splitlines():
-        record = json.loads(line)
-        values = {name: metric["value"] for name, metric in (record["metrics"] or {}).items()}
-        ttft_ms = values.get("time_to_first_token")
-        gaps_ns = tuple(round(gap_ms * 1e6) for gap_ms in values.get("inter_chunk_latency") or ())
-        seen.append(
-            Seen(
-                record["metadata"]["x_request_id"],
-                not record.get("error"),
-                round(ttft_ms * 1e6) if ttft_ms else None,
-                gaps_ns,
-                sum(gaps_ns),
-                values.get("usage_completion_tokens", values.get("output_sequence_length")),
-            )
-        )
-    summary = _json(folder / "profile_export_aiperf.json")
-    return Report(seen, (summary.get("inter_token_latency") or {}).get("avg"))
+    with _reading(folder / "profile_export.jsonl") as path:
+        seen = [_aiperf_request(record) for record in _json_lines(path)]
+    with _reading(folder / "profile_export_aiperf.json") as path:
+        return Report(seen, (_json(path).get("inter_token_latency") or {}).get("avg"))
+
+
+def _aiperf_request(record: dict[str, Any]) -> Seen:
+    values = {name: metric["value"] for name, metric in (record["metrics"] or {}).items()}
+    ttft_ms = values.get("time_to_first_token")
+    gaps_ns = tuple(round(gap_ms * 1e6) for gap_ms in values.get("inter_chunk_latency") or ())
+    return Seen(
+        record["metadata"]["x_request_id"],
+        not record.get("error"),
+        round(ttft_ms * 1e6) if ttft_ms else None,
+        gaps_ns,
+        sum(gaps_ns),
+        values.get("usage_completion_tokens", values.get("output_sequence_length")),
+    )
 
 
 def read_inference_perf(folder: Path) -> Report:
     """inference-perf's per-request report: the time of each chunk that carries text."""
-    seen = []
-    for request in _json(folder / "per_request_lifecycle_metrics.json"):
-        metrics = request["info"].get("response_metrics") or {}
-        times = [_ns(time_s) for time_s in metrics.get("chunk_times") or ()]
-        chunks = metrics.get("response_chunks") or ()
-        usage = metrics.get("server_usage") or {}
-        seen.append(
-            Seen(
-                number(json.loads(chunks[0])["id"]) if chunks else "",
-                not request["error"],
-                times[0] - _ns(request["start_time"]) if times else None,
-                tuple(after - before for before, after in pairwise(times)),
-                times[-1] - times[0] if times else None,
-                usage.get("completion_tokens", metrics.get("output_tokens")),
-            )
-        )
-    latency = _json(folder / "summary_lifecycle_metrics.json")["successes"]["latency"]
-    gap_s = (latency.get("inter_token_latency") or {}).get("mean")
-    return Report(seen, gap_s * 1000 if gap_s is not None else None)
+    with _reading(folder / "per_request_lifecycle_metrics.json") as path:
+        seen = [_inference_perf_request(request) for request in _json(path)]
+    with _reading(folder / "summary_lifecycle_metrics.json") as path:
+        latency = _json(path)["successes"]["latency"]
+        gap_s = (latency.get("inter_token_latency") or {}).get("mean")
+        return Report(seen, gap_s * 1000 if gap_s is not None else None)
+
+
+def _inference_perf_request(request: dict[str, Any]) -> Seen:
+    metrics = request["info"].get("response_metrics") or {}
+    times = [_ns(time_s) for time_s in metrics.get("chunk_times") or ()]
+    chunks = metrics.get("response_chunks") or ()
+    usage = metrics.get("server_usage") or {}
+    return Seen(
+        number(json.loads(chunks[0])["id"]) if chunks else "",
+        not request["error"],
+        times[0] - _ns(request["start_time"]) if times else None,
+        tuple(after - before for before, after in pairwise(times)),
+        times[-1] - times[0] if times else None,
+        usage.get("completion_tokens", metrics.get("output_tokens")),
+    )
 
 
 def _ns(seconds: float) -> int:
@@ -165,12 +186,8 @@ def _ns(seconds: float) -> int:
 
 
 def _json(path: Path) -> Any:
-    return json.loads(_text(path))
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _text(path: Path) -> str:
-    """Raises HarnessError where the tool left no such file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        raise HarnessError(f"it left no {path.name}") from None
+def _json_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -39,8 +39,9 @@ class Store:
             values = np.percentile(errors_ns, QUANTILES) / 1e6
             self.insert("error", run_id, measure, len(errors_ns), *map(float, values))
 
-    def show(self, run_id: int) -> float:
-        """Prints a run's line; returns its p99 error of gaps, or of mean gaps, in ms."""
+    def show(self, run_id: int) -> float | None:
+        """Prints a run's line; returns its p99 error of gaps, or of mean gaps, in ms; None where
+        there is neither."""
         run = self._db.execute(
             "SELECT tool, chunk_rate_per_s, seen_per_s, fault,"
             " 1e6 * (cpu_s + parse_cpu_s) / chunks FROM bench_run WHERE run_id = ?",
@@ -56,7 +57,7 @@ class Store:
         figures = f"{seen or 0:9,.0f}  {'  '.join(told):38}{cpu or 0:8.0f}" if told else ""
         star = "" if "gap" in errors or not told else " (mean gap of each request)"
         print(f"{tool:22}{rate:9,.0f}{figures}{star} {fault or ''}", flush=True)
-        return gaps[1] if gaps else float("inf")
+        return gaps[1] if gaps else None
 
     def close(self) -> None:
         """Marks the file finished and writes it compactly, without `.partial`."""

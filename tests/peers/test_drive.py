@@ -5,11 +5,15 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from harness.engines.emulator_stream import _prompt
 from harness.peers import drive
-from harness.peers.drive import Watch
+from harness.peers.drive import Runner, Watch
+from harness.peers.tools import TOOLS, Load
 
 
 def test_cpu_time_between_two_moments_is_interpolated() -> None:
@@ -29,7 +33,7 @@ def test_a_preloaded_module_runs_anew_for_each_command(tmp_path: Path) -> None:
     order["folder"] = str(tmp_path)
     ran = subprocess.run(
         argv,
-        input=2 * (json.dumps(order) + "\n"),
+        input=2 * (json.dumps(order) + "\n{}\n"),
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(tmp_path)},
@@ -37,9 +41,33 @@ def test_a_preloaded_module_runs_anew_for_each_command(tmp_path: Path) -> None:
     )
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert answers[0] == {"ready": True}
-    assert [set(answer) for answer in answers[1:]] == 2 * [{"pid"}, {"status"}]
-    assert answers[2] == answers[4] == {"status": 3}
+    assert [set(answer) for answer in answers[1:]] == 2 * [{"pid"}, {"ended"}, {"status"}]
+    assert answers[3] == answers[6] == {"status": 3}
     assert (tmp_path / "log").read_text() == f"['a', 'b'] yes {tmp_path}\n"
+
+
+@pytest.mark.parametrize("environment", ["", "fake"])
+def test_the_cpu_time_of_a_tool_that_exits_at_once_is_whole(
+    environment: str, tmp_path: Path
+) -> None:
+    python = tmp_path / ".engines" / "fake" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    tool = replace(
+        TOOLS[0],
+        environment=environment,
+        module="timeit",
+        imports=("time",),
+        argv=lambda _: ["-n", "1", "-r", "1", busy],
+    )
+    runner = Runner(tool, tmp_path)
+    try:
+        run = runner.run(Load("", tmp_path, tmp_path, 1, 1))
+    finally:
+        runner.close()
+    assert run.status == 0
+    assert run.watch.cpu_s[-1] >= 0.27  # the kernel counts in steps of 10 ms
 
 
 def test_the_emulator_keeps_the_truth_of_each_request_once() -> None:

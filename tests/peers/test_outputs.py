@@ -1,6 +1,7 @@
 """Each tool's output files, cut down to two requests, and what is read from them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from harness.errors import HarnessError
 from harness.peers import outputs
 from harness.peers.outputs import Seen
+from harness.peers.tools import TOOLS
 
 
 def put(folder: Path, name: str, *documents: Any) -> Path:
@@ -114,6 +116,35 @@ def test_inference_perf_keeps_the_time_of_each_chunk(tmp_path: Path) -> None:
         Seen("", False, None, (), None, None),
     ]
     assert report.token_gap_ms == 375.0
+
+
+@pytest.mark.parametrize(
+    ("place", "files", "message"),
+    [
+        (0, {"spool": ""}, "Token By Token: spool can't be read: ValueError"),
+        (1, {"result.json": '{"errors": ['}, "vllm bench serve: result.json can't be read: JSON"),
+        (1, {"result.json": '{"errors": []}'}, "result.json can't be read: KeyError: 'generated"),
+        (2, {"result.jsonl": ""}, "sglang.bench_serving: result.jsonl can't be read: IndexError"),
+        (3, {"result.json": '{"benchmarks": []}'}, "GuideLLM: result.json can't be read: Value"),
+        (4, {"profile_export.jsonl": "[]"}, "AIPerf: profile_export.jsonl can't be read: TypeErr"),
+        (4, {"profile_export.jsonl": ""}, "AIPerf: left no profile_export_aiperf.json"),
+        (
+            5,
+            {
+                "per_request_lifecycle_metrics.json": "[]",
+                "summary_lifecycle_metrics.json": '{"successes": null}',
+            },
+            "inference-perf: summary_lifecycle_metrics.json can't be read: TypeError",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_tool_and_file(
+    place: int, files: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(HarnessError, match=re.escape(message)):
+        TOOLS[place].report(tmp_path)
 
 
 def test_a_tool_that_left_nothing_is_named_by_its_file(tmp_path: Path) -> None:

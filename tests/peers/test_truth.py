@@ -29,6 +29,10 @@ def test_gaps_are_compared_only_where_all_chunks_were_seen() -> None:
     unknown = Seen("2", True, ttft_ns=200, gaps_ns=None, span_ns=20)
     pairs = truth.match([FIRST, SECOND], [merged, unknown])
     assert truth.gap_errors_ns(pairs).tolist() == []
+    assert truth.gap_counts(pairs) == (4, 0)  # two gaps of each were written
+    assert truth.gap_counts(pairs[1:]) == (2, None)  # this tool keeps no gaps
+    whole = Seen("2", True, 200, (10, 10), 20)
+    assert truth.gap_counts(truth.match([FIRST, SECOND], [merged, whole])) == (4, 2)
     assert truth.mean_gap_errors_ns(pairs).tolist() == [0.0, 0.0]
 
 
