@@ -91,10 +91,9 @@ def test_no_sentence_compares_what_is_invalid(con: duckdb.DuckDBPyConnection) ->
             " WHERE sweep = 'closed' AND in_flight = ? AND verdict <> 'VALID'",
             [level],
         ).fetchone()
-        sides = (
-            Cells({"engine": e, "sweep": "closed", "in_flight": level}) for e in ("vllm", "sglang")
-        )
-        found = compare(con, *sides, "ttft")
+        keys = {"sweep": "closed", "in_flight": level}
+        sides = [Cells(keys | {"engine": engine}) for engine in ("vllm", "sglang")]
+        found = compare(con, sides[0], sides[1], "ttft")
         assert (found.verdict == NOT_COMPARABLE) == (lost is not None and lost[0] > 1)
 
 
