@@ -76,9 +76,9 @@ def trade_off(rows: DataFrame, tier: str) -> go.Figure:
 def slogans(slogan: DataFrame) -> go.Figure:
     """The same recording under eight definitions of tokens per second."""
     fig = theme.figure("Tokens per second", "", height=420)
-    order = slogan.drop_duplicates("place").sort_values("place", ascending=False)
+    order = slogan.drop_duplicates("number").sort_values("number", ascending=False)
     for engine, part in slogan.groupby("engine"):
-        part = part.sort_values("place", ascending=False)
+        part = part.sort_values("number", ascending=False)
         fig.add_bar(
             x=part.tok_per_s,
             y=part.definition,

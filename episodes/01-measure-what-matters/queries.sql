@@ -171,7 +171,7 @@ log AS (
     FROM log_line l JOIN engine_run r USING (run_id)
     WHERE regexp_matches(l.line, 'generation throughput|gen throughput') GROUP BY r.engine),
 named AS (
-    SELECT 1 AS place, 'one request alone: 1 / TPOT' AS definition, engine, decode AS tok_per_s FROM one
+    SELECT 1 AS number, 'one request alone: 1 / TPOT' AS definition, engine, decode AS tok_per_s FROM one
     UNION ALL SELECT 2, 'all output, most in flight', b.engine, b.output_tok_per_s
         FROM level_outcome b, top WHERE b.sweep = 'closed' AND b.in_flight = top.n
     UNION ALL SELECT 3, 'all output, best level', engine, tok_per_s FROM best
@@ -180,11 +180,11 @@ named AS (
     UNION ALL SELECT 6, 'the highest in the engine''s own log', engine, tok_per_s FROM log
     UNION ALL SELECT 7, 'prompt and output tokens', engine, tok_per_s FROM whole
     UNION ALL SELECT 8, 'prompt tokens alone: prompt / TTFT', engine, prefill FROM one)
-SELECT place, definition, engine, tok_per_s, 255 AS said, tok_per_s >= 255 AS reaches,
+SELECT number, definition, engine, tok_per_s, 255 AS said, tok_per_s >= 255 AS reaches,
     min(tok_per_s) OVER engine AS lowest, max(tok_per_s) OVER engine AS highest,
     count(*) FILTER (tok_per_s >= 255) OVER engine AS reaching, count(*) OVER engine AS definitions
 FROM named WHERE tok_per_s IS NOT NULL
-WINDOW engine AS (PARTITION BY engine) ORDER BY place, engine
+WINDOW engine AS (PARTITION BY engine) ORDER BY number, engine
 
 -- name: timeline
 -- Open loop, first repeat: what the client saw and what the engine said, on one axis of time.

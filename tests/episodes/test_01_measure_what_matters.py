@@ -101,7 +101,7 @@ def test_the_slogan_s_definitions_are_in_order(path: Path) -> None:
     """The best level is at least the highest one, and a log's best line is no mean."""
     for engine in ("vllm", "sglang"):
         by_place = {
-            r["place"]: r["tok_per_s"] for r in rows(path, "slogan") if r["engine"] == engine
+            r["number"]: r["tok_per_s"] for r in rows(path, "slogan") if r["engine"] == engine
         }
         assert set(by_place) == set(range(1, 9))
         assert by_place[3] >= by_place[2]
