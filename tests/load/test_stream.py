@@ -108,10 +108,16 @@ def test_what_is_no_http_and_what_never_comes() -> None:
 
 
 def test_a_key_that_the_server_echoes_is_blotted_out() -> None:
-    echo = HEAD + frame(b"wrong key sk-key!") + END
+    echo = HEAD + frame(b"wrong key sk-secret!") + END
     with scripted([[echo]]) as (port, _):
-        got = Connection(f"http://127.0.0.1:{port}/", "sk-key").exchange(b"{}", 5)
-    assert bytes(got.data) == echo.replace(b"sk-key", b"******")
+        got = Connection(f"http://127.0.0.1:{port}/", "sk-secret").exchange(b"{}", 5)
+    assert bytes(got.data) == echo.replace(b"sk-secret", b"*********")
+
+
+def test_a_key_so_short_that_any_answer_holds_it_changes_nothing() -> None:
+    with scripted([[ANSWER]]) as (port, _):
+        got = Connection(f"http://127.0.0.1:{port}/", "t").exchange(b"{}", 5)
+    assert bytes(got.data) == ANSWER
 
 
 def test_tls_keeps_the_kernels_stamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
