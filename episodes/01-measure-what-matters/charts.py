@@ -34,7 +34,7 @@ def closed(closed_throughput: DataFrame, closed_latency: DataFrame, tier: str) -
 def open_loop(open_latency: DataFrame, tier: str) -> go.Figure:
     """Time to first token, per output token and of the whole request by the rate offered."""
     fig = theme.panes(
-        "Offered rate, % of the measured capacity",
+        "Offered rate, % of capacity",
         ["TTFT p50, s", "TPOT p50, ms", "whole request p50, s"],
         height=640,
     )
@@ -124,7 +124,7 @@ PANES = (
 def _timeline(rows: DataFrame, engine: str) -> go.Figure:
     rows = rows[rows.engine == engine]
     there = [pane for pane in PANES if rows.series.isin(list(pane[1])).any()]
-    x = "Time since the first request could arrive, s"
+    x = "Time since the start, s"
     fig = theme.panes(x, [title for title, _ in there], height=180 * len(there), gap=0.06)
     levels = sorted(rows.capacity_percent.unique().tolist())
     for number, level in enumerate(levels):
