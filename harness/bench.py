@@ -33,7 +33,7 @@ from harness.peers.tools import CLIENT_CORE
 
 GAP_MS = 20  # 50 chunks/s a stream
 GOAL_P99_MS = 0.1
-_TRUTH = re.compile(rb'"emulator_ns":(\d+)')
+TRUTH = re.compile(rb'"emulator_ns":(\d+)')
 
 
 def main() -> None:
@@ -136,7 +136,7 @@ def _compare(spool: Path, summary: dict[str, Any]) -> dict[str, float]:
     kernel_ns, user_ns, arrivals_ns, shared = [], [], [], 0
     unstamped = 0
     for raw in read_requests(spool):
-        truth = np.array([int(t) for t in _TRUTH.findall(raw.data)])
+        truth = np.array([int(t) for t in TRUTH.findall(raw.data)])
         parsed = parse_request(raw, clock)
         in_user_space = replace(raw, read_kernel_ns=[0] * len(raw.read_bytes))
         if parsed.error or raw.sent_ns is None:

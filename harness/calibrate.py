@@ -21,7 +21,6 @@ load machines are: its other mode, --processes, forks them and is of its command
 
 import json
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -36,6 +35,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from harness.bench import TRUTH
 from harness.engines.ports import free_port
 from harness.errors import HarnessError
 from harness.load.ceiling import FOLDER
@@ -54,7 +54,6 @@ FIRST_CHUNKS_PER_S, FIRST_REQUESTS_PER_S = 15_000, 700
 MAX_ERROR_NS, MAX_SHARED_FRAC, MAX_LAG_NS = 100_000, 0.01, 5_000_000
 MIN_RATE_FRAC = 0.95
 FULL_CORE_FRAC = 0.9
-_TRUTH = re.compile(rb'"emulator_ns":(\d+)')
 
 Step = dict[str, Any]
 
@@ -288,7 +287,7 @@ def _compare(spools: tuple[Path, ...]) -> tuple[list[np.ndarray], list[np.ndarra
             if parsed.error or raw.sent_ns is None:
                 failed += 1
                 continue
-            truth = np.array([int(t_ns) for t_ns in _TRUTH.findall(raw.data)])[:-1]
+            truth = np.array([int(t_ns) for t_ns in TRUTH.findall(raw.data)])[:-1]
             arrived = raw.sent_ns + np.array(parsed.chunk_offset_ns)[:-1]
             errors_ns.append(arrived - truth)
             arrivals_ns.append(arrived)

@@ -5,11 +5,12 @@ Every error names the file and the key, so that a typo never becomes a silently 
 
 import hashlib
 import tomllib
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 from harness.errors import HarnessError
+from harness.toml_values import build, require, table, typed
 
 TIERS = ("cpu", "gpu")
 ENDPOINTS = ("completions", "chat")
@@ -37,7 +38,6 @@ LOAD_KEYS = {
     "connections": ("stages", "trace", *RATES),
     "turns": ("closed", "stages", *RATES),
 }
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,8 @@ def load(path: Path) -> Experiment:
     if unknown:
         raise HarnessError(f"{path}: unknown key {sorted(unknown)[0]!r}")
     tiers = {
-        name: _tier(path, name, _table(path, f"tier.{name}", table))
-        for name, table in _table(path, "tier", raw.get("tier", {})).items()
+        name: _tier(path, name, table(path, f"tier.{name}", raw_tier))
+        for name, raw_tier in table(path, "tier", raw.get("tier", {})).items()
     }
     if not tiers:
         raise HarnessError(f"{path}: declares no [tier.cpu] or [tier.gpu]")
@@ -207,8 +207,8 @@ def load(path: Path) -> Experiment:
         path=path,
         text=text,
         sha256=hashlib.sha256(text.encode()).hexdigest(),
-        episode=_build(Episode, path, "episode", _table(path, "episode", raw.get("episode", {}))),
-        seeds=_build(Seeds, path, "seeds", _table(path, "seeds", raw.get("seeds", {}))),
+        episode=build(Episode, path, "episode", table(path, "episode", raw.get("episode", {}))),
+        seeds=build(Seeds, path, "seeds", table(path, "seeds", raw.get("seeds", {}))),
         tiers=tiers,
     )
 
@@ -217,22 +217,22 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     where = f"tier.{name}"
     if name not in TIERS:
         raise HarnessError(f"{path}: unknown tier {name!r} in [{where}]; known: {', '.join(TIERS)}")
-    _require(path, f"{where}.sweep", isinstance(raw.get("sweep", []), list), "[[sweep]] tables")
+    require(path, f"{where}.sweep", isinstance(raw.get("sweep", []), list), "[[sweep]] tables")
     sweeps = tuple(
-        _sweep(path, f"{where}.sweep[{i}]", _table(path, f"{where}.sweep", table))
-        for i, table in enumerate(raw.get("sweep", []))
+        _sweep(path, f"{where}.sweep[{i}]", table(path, f"{where}.sweep", raw_sweep))
+        for i, raw_sweep in enumerate(raw.get("sweep", []))
     )
     flags = {
-        engine: _typed(path, f"{where}.flags.{engine}", values, tuple[str, ...])
-        for engine, values in _table(path, f"{where}.flags", raw.get("flags", {})).items()
+        engine: typed(path, f"{where}.flags.{engine}", values, tuple[str, ...])
+        for engine, values in table(path, f"{where}.flags", raw.get("flags", {})).items()
     }
     variants = {
-        variant: _build(Variant, path, f"{where}.variant.{variant}", _table(path, variant, table))
-        for variant, table in _table(path, f"{where}.variant", raw.get("variant", {})).items()
+        variant: build(Variant, path, f"{where}.variant.{variant}", table(path, variant, given))
+        for variant, given in table(path, f"{where}.variant", raw.get("variant", {})).items()
     }
     given = {key: value for key, value in raw.items() if key not in ("sweep", "flags", "variant")}
     parts = {"name": name, "sweeps": sweeps, "flags": flags, "variants": variants}
-    tier = _build(Tier, path, where, given | parts)
+    tier = build(Tier, path, where, given | parts)
     _check_tier(path, where, tier)
     for i, sweep in enumerate(sweeps):
         _check_sweep(path, f"{where}.sweep[{i}]", sweep, tier)
@@ -240,32 +240,32 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
 
 
 def _check_tier(path: Path, where: str, tier: Tier) -> None:
-    _require(path, f"{where}.sweep", bool(tier.sweeps), "at least one [[sweep]] is needed")
-    _require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
-    _require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
-    _require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
+    require(path, f"{where}.sweep", bool(tier.sweeps), "at least one [[sweep]] is needed")
+    require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
+    require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
+    require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
     for key, named in (("flags", tier.flags), ("variant", tier.variants)):
         unknown = ", ".join(sorted(set(named) - set(tier.engines)))
-        _require(path, f"{where}.{key}", not unknown, f"no engine {unknown} here")
-    _require(path, f"{where}.request_timeout_s", tier.request_timeout_s > 0, "must be above 0")
+        require(path, f"{where}.{key}", not unknown, f"no engine {unknown} here")
+    require(path, f"{where}.request_timeout_s", tier.request_timeout_s > 0, "must be above 0")
     apart = tier.client_core not in tier.engine_cores
-    _require(path, f"{where}.client_core", apart, "is one of engine_cores")
-    _require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
+    require(path, f"{where}.client_core", apart, "is one of engine_cores")
+    require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
     names = [sweep.name for sweep in tier.sweeps]
-    _require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
+    require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
 
 
 def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
-    sweep = _build(Sweep, path, where, raw)
-    _require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
-    _require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
-    _require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
+    sweep = build(Sweep, path, where, raw)
+    require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
+    require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
+    require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
     once = len(set(sweep.prompt_tokens)) == len(sweep.prompt_tokens)
-    _require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
+    require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
     for key in ABOVE_ZERO:
         value = getattr(sweep, key)
         lowest = min(value, default=1) if isinstance(value, tuple) else value
-        _require(path, f"{where}.{key}", lowest > 0, "must be above 0")
+        require(path, f"{where}.{key}", lowest > 0, "must be above 0")
     for key in (
         "warmup_requests",
         "min_duration_s",
@@ -276,7 +276,7 @@ def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
         "rounds",
         "max_requests",
     ):
-        _require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
+        require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
     return sweep
 
 
@@ -285,91 +285,36 @@ def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
     needed = {"closed": "in_flight", "stages": "stages", "trace": "trace"}.get(sweep.load)
     levels = [key for key in ("rate_per_s", "capacity_frac") if getattr(sweep, key)]
     if needed:
-        _require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
+        require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
     else:
-        _require(path, where, len(levels) == 1, "needs rate_per_s or capacity_frac, and one alone")
+        require(path, where, len(levels) == 1, "needs rate_per_s or capacity_frac, and one alone")
     for key in LOAD_KEYS:
         mine = sweep.load in LOAD_KEYS[key]
         default = next(f.default for f in fields(Sweep) if f.name == key)
-        _require(path, f"{where}.{key}", mine or getattr(sweep, key) == default, "of another load")
+        require(path, f"{where}.{key}", mine or getattr(sweep, key) == default, "of another load")
     if sweep.load == "closed":
         enough = sweep.processes <= min(sweep.in_flight)
-        _require(path, f"{where}.processes", enough, "more than the requests in flight")
+        require(path, f"{where}.processes", enough, "more than the requests in flight")
     else:
-        _require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
+        require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
     if sweep.capacity_frac:
         closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
-        _require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
+        require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
         base = closed[sweep.capacity_of]
         lacking = set(sweep.engines or tier.engines) - set(base.engines or tier.engines)
         lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
         same = not lacking and not lacking_tokens
-        _require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
+        require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
     for rate, duration_s in sweep.stages:
         good = rate >= 0 and duration_s > 0
-        _require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
+        require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
     if sweep.load == "closed" and sweep.min_duration_s:
         most = max(sweep.min_requests, sweep.rounds * max(sweep.in_flight))
         enough = sweep.max_requests >= most
         needed = f"needed with min_duration_s, and at least {most}"
-        _require(path, f"{where}.max_requests", enough, needed)
+        require(path, f"{where}.max_requests", enough, needed)
     unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
-    _require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
+    require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
     longest = sweep.longest_tokens()
     fits = longest <= tier.max_model_tokens
-    _require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
-
-
-def _require(path: Path, key: str, holds: bool, message: str) -> None:
-    if not holds:
-        raise HarnessError(f"{path}: {key}: {message}")
-
-
-def _table(path: Path, where: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise HarnessError(f"{path}: [{where}] must be a table")
-    return value
-
-
-def _build(kind: type[T], path: Path, where: str, raw: dict[str, Any]) -> T:
-    """A dataclass from a TOML table: every key known, every needed key there, every type right."""
-    hints = get_type_hints(kind)
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    for key in raw:
-        if key not in known:
-            raise HarnessError(
-                f"{path}: unknown key {where}.{key} (known: {', '.join(sorted(known))})"
-            )
-    values: dict[str, Any] = {}
-    for name, field in known.items():
-        if name in raw:
-            values[name] = _typed(path, f"{where}.{name}", raw[name], hints[name])
-        elif field.default is MISSING:
-            raise HarnessError(f"{path}: missing key {where}.{name}")
-    return kind(**values)
-
-
-def _typed(path: Path, key: str, value: Any, hint: Any) -> Any:
-    """The value as its field wants it; a list field of numbers takes one number too."""
-    if isinstance(value, tuple):  # built already: TOML has no tuples
-        return value
-    if get_origin(hint) is tuple:
-        (inner, *_) = get_args(hint)
-        items = [value] if inner in (int, float) and type(value) in (int, float) else value
-        if not isinstance(items, list):
-            raise HarnessError(f"{path}: {key} must be a list, not {value!r}")
-        if get_origin(inner) is tuple:
-            return tuple(_pair(path, key, item) for item in items)
-        return tuple(_typed(path, f"{key}: every item", item, inner) for item in items)
-    if hint is float and type(value) is int:
-        return float(value)
-    if hint in (int, float, str, bool) and type(value) is not hint:
-        raise HarnessError(f"{path}: {key} must be {hint.__name__}, not {value!r}")
-    return value
-
-
-def _pair(path: Path, key: str, value: Any) -> tuple[float, float]:
-    pair = _typed(path, key, value, tuple[float, ...])
-    if len(pair) != 2:
-        raise HarnessError(f"{path}: {key} must hold pairs, not {value!r}")
-    return pair
+    require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")

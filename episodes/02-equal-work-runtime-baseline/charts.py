@@ -19,34 +19,13 @@ NAME = {
 
 def throughput(rows: DataFrame, tier: str) -> go.Figure:
     """Output tokens a second, one request at a time and several at once."""
-    fig = _figure("Requests in flight", "Output tokens a second")
-    for variant, part in rows.groupby("variant"):
-        fig.add_scatter(
-            x=part.in_flight,
-            y=part.output_tok_per_s,
-            mode="lines+markers",
-            error_y=_interval(part, "output_tok_per_s", "tok_low_per_s", "tok_high_per_s"),
-            **_style(variant, tier),
-        )
-    fig.update_xaxes(tickvals=sorted(set(rows.in_flight)))
-    fig.update_yaxes(rangemode="tozero")
-    return fig
+    columns = ("output_tok_per_s", "tok_low_per_s", "tok_high_per_s")
+    return _by_load(rows, columns, "Output tokens a second", tier)
 
 
 def latency(rows: DataFrame, tier: str) -> go.Figure:
     """Time per output token of one request, one at a time and several at once."""
-    fig = _figure("Requests in flight", "TPOT p50, ms")
-    for variant, part in rows.groupby("variant"):
-        fig.add_scatter(
-            x=part.in_flight,
-            y=part.tpot_ms,
-            mode="lines+markers",
-            error_y=_interval(part, "tpot_ms", "tpot_low_ms", "tpot_high_ms"),
-            **_style(variant, tier),
-        )
-    fig.update_xaxes(tickvals=sorted(set(rows.in_flight)))
-    fig.update_yaxes(rangemode="tozero")
-    return fig
+    return _by_load(rows, ("tpot_ms", "tpot_low_ms", "tpot_high_ms"), "TPOT p50, ms", tier)
 
 
 def company(rows: DataFrame, tier: str) -> go.Figure:
@@ -105,6 +84,21 @@ def _interval(part: DataFrame, middle: str, low: str, high: str) -> dict[str, ob
         "array": part[high] - part[middle],
         "arrayminus": part[middle] - part[low],
     }
+
+
+def _by_load(rows: DataFrame, columns: tuple[str, str, str], title: str, tier: str) -> go.Figure:
+    fig = _figure("Requests in flight", title)
+    for variant, part in rows.groupby("variant"):
+        fig.add_scatter(
+            x=part.in_flight,
+            y=part[columns[0]],
+            mode="lines+markers",
+            error_y=_interval(part, *columns),
+            **_style(variant, tier),
+        )
+    fig.update_xaxes(tickvals=sorted(set(rows.in_flight)))
+    fig.update_yaxes(rangemode="tozero")
+    return fig
 
 
 def _style(variant: str, tier: str) -> dict[str, dict[str, object]]:

@@ -1,0 +1,66 @@
+"""TOML values -> fields of dataclasses; every error names the file and the key."""
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from harness.errors import HarnessError
+
+T = TypeVar("T")
+
+
+def require(path: Path, key: str, holds: bool, message: str) -> None:
+    """Raises HarnessError naming file and key unless it holds."""
+    if not holds:
+        raise HarnessError(f"{path}: {key}: {message}")
+
+
+def table(path: Path, where: str, value: object) -> dict[str, Any]:
+    """The value, which must be a TOML table."""
+    if not isinstance(value, dict):
+        raise HarnessError(f"{path}: [{where}] must be a table")
+    return value
+
+
+def build(kind: type[T], path: Path, where: str, raw: dict[str, Any]) -> T:
+    """A dataclass from a TOML table: every key known, every needed key there, every type right."""
+    hints = get_type_hints(kind)
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    for key in raw:
+        if key not in known:
+            raise HarnessError(
+                f"{path}: unknown key {where}.{key} (known: {', '.join(sorted(known))})"
+            )
+    values: dict[str, Any] = {}
+    for name, field in known.items():
+        if name in raw:
+            values[name] = typed(path, f"{where}.{name}", raw[name], hints[name])
+        elif field.default is MISSING:
+            raise HarnessError(f"{path}: missing key {where}.{name}")
+    return kind(**values)
+
+
+def typed(path: Path, key: str, value: Any, hint: Any) -> Any:
+    """The value as its field wants it; a list field of numbers takes one number too."""
+    if isinstance(value, tuple):  # built already: TOML has no tuples
+        return value
+    if get_origin(hint) is tuple:
+        (inner, *_) = get_args(hint)
+        items = [value] if inner in (int, float) and type(value) in (int, float) else value
+        if not isinstance(items, list):
+            raise HarnessError(f"{path}: {key} must be a list, not {value!r}")
+        if get_origin(inner) is tuple:
+            return tuple(_pair(path, key, item) for item in items)
+        return tuple(typed(path, f"{key}: every item", item, inner) for item in items)
+    if hint is float and type(value) is int:
+        return float(value)
+    if hint in (int, float, str, bool) and type(value) is not hint:
+        raise HarnessError(f"{path}: {key} must be {hint.__name__}, not {value!r}")
+    return value
+
+
+def _pair(path: Path, key: str, value: Any) -> tuple[float, float]:
+    pair = typed(path, key, value, tuple[float, ...])
+    if len(pair) != 2:
+        raise HarnessError(f"{path}: {key} must hold pairs, not {value!r}")
+    return pair
