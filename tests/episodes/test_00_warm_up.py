@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from harness.recording.store import connect
-from harness.render import manifest, queries
+from tests.episodes import committed
 
 ROOT = Path(__file__).parents[2]
 EPISODE = ROOT / "episodes" / "00-warm-up"
@@ -17,9 +17,7 @@ LENGTHS = (32, 64, 128, 256, 512, 1024)
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    entry = manifest.newest(manifest.verify(ROOT), "00", "cpu")
-    assert entry is not None, "no finished cpu recording of Episode 00 is listed"
-    return ROOT / entry.file
+    return committed.finished("00")
 
 
 @pytest.fixture
@@ -29,8 +27,7 @@ def con(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(path: Path, name: str) -> list[dict]:
-    known = queries.parse((EPISODE / "queries.sql").read_text(), "queries.sql")
-    return queries.run(path, known[name], "queries.sql").records()
+    return committed.rows("00", path, name)
 
 
 def test_views_alone_give_ttft_by_engine_and_length_with_its_interval(

@@ -10,7 +10,7 @@ from harness.analysis.cells import Cells
 from harness.analysis.compare import NOT_COMPARABLE, compare
 from harness.experiment import load
 from harness.recording.store import connect
-from harness.render import manifest, queries
+from tests.episodes import committed
 
 ROOT = Path(__file__).parents[2]
 EPISODE = ROOT / "episodes" / "01-measure-what-matters"
@@ -18,9 +18,7 @@ EPISODE = ROOT / "episodes" / "01-measure-what-matters"
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    entry = manifest.newest(manifest.verify(ROOT), "01", "cpu")
-    assert entry is not None, "no finished cpu recording of Episode 01 is listed"
-    return ROOT / entry.file
+    return committed.finished("01")
 
 
 @pytest.fixture
@@ -30,8 +28,7 @@ def con(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(path: Path, name: str) -> list[dict]:
-    known = queries.parse((EPISODE / "queries.sql").read_text(), "queries.sql")
-    return queries.run(path, known[name], "queries.sql").records()
+    return committed.rows("01", path, name)
 
 
 def test_every_level_of_the_declaration_was_recorded_in_every_repeat(

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from harness.recording.store import connect
-from harness.render import manifest, queries
+from tests.episodes import committed
 
 ROOT = Path(__file__).parents[2]
 EPISODE = ROOT / "episodes" / "02-equal-work-runtime-baseline"
@@ -17,9 +17,7 @@ BATCHING = ["sglang", "sglang-bf16", "transformers-batching", "transformers-batc
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    entry = manifest.newest(manifest.verify(ROOT), "02", "cpu")
-    assert entry is not None, "no finished cpu recording of Episode 02 is listed"
-    return ROOT / entry.file
+    return committed.finished("02")
 
 
 @pytest.fixture
@@ -29,8 +27,7 @@ def con(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(path: Path, name: str) -> list[dict]:
-    known = queries.parse((EPISODE / "queries.sql").read_text(), "queries.sql")
-    return queries.run(path, known[name], "queries.sql").records()
+    return committed.rows("02", path, name)
 
 
 def test_the_runtimes_did_equal_work(path: Path) -> None:
