@@ -63,13 +63,17 @@ class CellResult:
 
 @dataclass(slots=True)
 class _Planned:
-    """What the answers are joined with: by request, from 1. Session and turn are 0 for none."""
+    """What the answers are joined with: by request, from 1. Session and turn are 0 for none.
+
+    sharing: shared prefix, salt and adapter, of the sweeps alone whose prompts share tokens.
+    """
 
     hashes: "array[int]" = field(default_factory=lambda: array("Q"))
     prompt_tokens: "array[int]" = field(default_factory=lambda: array("I"))
     output_tokens: "array[int]" = field(default_factory=lambda: array("I"))
     sessions: "array[int]" = field(default_factory=lambda: array("I"))
     turns: "array[int]" = field(default_factory=lambda: array("I"))
+    sharing: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, work: Work, added_tokens: int) -> int:
         self.hashes.append(work.prompt.hash)
@@ -77,10 +81,17 @@ class _Planned:
         self.output_tokens.append(work.output_tokens)
         self.sessions.append(work.session or 0)
         self.turns.append(work.turn or 0)
+        if work.shared_prefix_tokens is not None:
+            self.sharing[len(self.hashes)] = {
+                "shared_prefix_tokens": work.shared_prefix_tokens,
+                "salt": work.salt or None,
+                "adapter": work.adapter or None,
+            }
         return len(self.hashes)
 
     def of(self, request_id: int) -> dict[str, Any]:
-        return {
+        nothing = {"shared_prefix_tokens": None, "salt": None, "adapter": None}
+        return self.sharing.get(request_id, nothing) | {
             "session": self.sessions[request_id - 1] or None,
             "turn": self.turns[request_id - 1] or None,
             "prompt_hash": self.hashes[request_id - 1],
@@ -163,9 +174,17 @@ def _requests(worklist: Worklist, target: Target, planned: _Planned) -> Iterator
             seed=worklist.seeds.sampling,
             served_name=target.served_name,
             logprobs=sweep.logprobs,
+            salt=work.salt,
+            adapter=work.adapter,
         )
+        if sweep.length_by == "min_tokens":
+            body = target.engine.with_min_tokens(body)
+        request_id = planned.add(work, worklist.added_tokens)
+        if sweep.priorities and work.phase == "measured":
+            number = request_id - sweep.warmup_requests - 1
+            body["priority"] = sweep.priorities[number % len(sweep.priorities)]
         yield PlannedRequest(
-            request_id=planned.add(work, worklist.added_tokens),
+            request_id=request_id,
             phase=work.phase,
             body=json.dumps(body),
             due_ns=work.due_ns,
@@ -245,6 +264,12 @@ def _cell_row(worklist: Worklist, client: dict[str, Any]) -> dict[str, Any]:
         "connections": _connections(worklist),
         "processes": len(client["processes"]),
         "cold": sweep.cold,
+        "shared_tokens": level.shared_tokens,
+        "shared_at": None if level.shared_tokens is None else sweep.shared_at,
+        "documents": None if level.shared_tokens is None else sweep.documents,
+        "reset_cache": sweep.reset_cache,
+        "front_cap": sweep.front_cap,
+        "search_step": level.search_step,
         "min_requests": level.min_requests,
         "min_duration_s": sweep.min_duration_s,
         "warmup_requests": sweep.warmup_requests,

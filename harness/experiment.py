@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.recording.statistics import samples_needed
 from harness.toml_values import build, require, table, typed
 
 TIERS = ("cpu", "gpu")
@@ -18,6 +19,7 @@ LOADS = ("closed", "constant", "poisson", "gamma", "stages", "trace")
 ABOVE_ZERO = (
     *("prompt_tokens", "output_tokens", "in_flight", "rate_per_s", "capacity_frac", "min_requests"),
     *("burstiness", "time_scale", "trace_block_tokens", "metrics_hz", "turns", "processes"),
+    "documents",
 )
 RATES = ("constant", "poisson", "gamma")
 # A key that another kind of load would ignore is refused: which kinds take it.
@@ -36,8 +38,15 @@ LOAD_KEYS = {
     "time_scale": ("trace",),
     "trace_block_tokens": ("trace",),
     "connections": ("stages", "trace", *RATES),
+    "front_cap": ("stages", "trace", *RATES),
+    "search_steps": RATES,
     "turns": ("closed", "stages", *RATES),
+    "mix": ("closed", "stages", *RATES),
+    "shared_tokens": ("closed", "stages", *RATES),
 }
+SHARING_KEYS = ("shared_at", "documents", "salts", "adapters")
+SEARCH_KEYS = ("search_frac", "slo_ttft_ms", "slo_tpot_ms", "slo_quantile")
+LENGTHS_BY = ("ignore_eos", "min_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,8 @@ class Sweep:
     load: how requests arrive.
     - "closed": in_flight, the numbers of slots.
     - "constant", "poisson", "gamma": rate_per_s, or capacity_frac, a share of the highest rate that
-      the closed-loop sweep capacity_of reached in the first repeat. burstiness: gamma's shape.
+      the closed-loop sweep capacity_of reached in the first repeat; a variant that is not in that
+      sweep takes a share of its plain engine's. burstiness: gamma's shape.
     - "stages": stages, pairs of rate_per_s and seconds; ramp: from one rate to the next in a line.
     - "trace": a file beside the declaration, stretched by time_scale; a block of its hash_ids is
       trace_block_tokens long. max_requests: how much of it. The lengths above are its warm-up's.
@@ -81,6 +91,26 @@ class Sweep:
 
     turns: more than one makes each request the first of a session. After think_s from the end of an
     answer comes the prompt before, an answer of output_tokens and turn_tokens more.
+
+    mix: kinds of measured requests, each its prompt tokens, output tokens and weight: a weight is
+    how many there are of it in every sum of the weights, in random order. The lengths above are the
+    warm-up's.
+
+    shared_tokens: how many tokens of each measured prompt come from a text that the prompts share,
+    at most the whole; the rest is its own. shared_at: "start" or "end" of the prompt. documents:
+    how many such texts there are; the prompts take them in turn, and likewise salts (cache salts)
+    and adapters (of LoRA), "" for none. reset_cache: the engine's prefix cache is emptied before
+    each cell. front_cap: connections is a cap in front of the server by intent.
+
+    search_steps: instead of rates, so many steps of a bisection for the highest rate at which the
+    objective holds, between two shares of the capacity (search_frac): TTFT from the scheduled time
+    and TPOT of the share slo_quantile of all requests are at most slo_ttft_ms and slo_tpot_ms, 0
+    for no bound.
+
+    priorities: sent with the measured requests, in turn; empty for none.
+
+    length_by: how the exact output length is asked for: "ignore_eos" tells the server the length;
+    "min_tokens" forbids an earlier end, so that the server can plan by max_tokens alone.
     """
 
     name: str
@@ -114,11 +144,27 @@ class Sweep:
     same_prompts: bool = False
     logprobs: int = 0
     processes: int = 1
+    mix: tuple[tuple[int, int, int], ...] = ()
+    shared_tokens: tuple[int, ...] = ()
+    shared_at: str = "start"
+    documents: int = 1
+    salts: tuple[str, ...] = ("",)
+    adapters: tuple[str, ...] = ("",)
+    reset_cache: bool = False
+    front_cap: bool = False
+    search_steps: int = 0
+    search_frac: tuple[float, ...] = (0.2, 1.2)
+    slo_ttft_ms: float = 0.0
+    slo_tpot_ms: float = 0.0
+    slo_quantile: float = 0.9
+    length_by: str = "ignore_eos"
+    priorities: tuple[int, ...] = ()
 
     def longest_tokens(self) -> int:
         """Prompt and answer of the longest request; a trace's own are not known here."""
         later = (self.turns - 1) * (self.output_tokens + self.turn_tokens)
-        return max(self.prompt_tokens) + later + self.output_tokens
+        mixed = max((prompt + output for prompt, output, _ in self.mix), default=0)
+        return max(max(self.prompt_tokens) + later + self.output_tokens, mixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +305,7 @@ def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
     sweep = build(Sweep, path, where, raw)
     require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
     require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
+    require(path, f"{where}.length_by", sweep.length_by in LENGTHS_BY, f"one of {LENGTHS_BY}")
     require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
     once = len(set(sweep.prompt_tokens)) == len(sweep.prompt_tokens)
     require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
@@ -283,11 +330,13 @@ def _sweep(path: Path, where: str, raw: dict[str, Any]) -> Sweep:
 def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
     """What a sweep needs for its kind of load, and of the tier around it."""
     needed = {"closed": "in_flight", "stages": "stages", "trace": "trace"}.get(sweep.load)
-    levels = [key for key in ("rate_per_s", "capacity_frac") if getattr(sweep, key)]
+    kinds = ("rate_per_s", "capacity_frac", "search_steps")
+    levels = [key for key in kinds if getattr(sweep, key)]
     if needed:
         require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
     else:
-        require(path, where, len(levels) == 1, "needs rate_per_s or capacity_frac, and one alone")
+        said = "needs rate_per_s, capacity_frac or search_steps, and one alone"
+        require(path, where, len(levels) == 1, said)
     for key in LOAD_KEYS:
         mine = sweep.load in LOAD_KEYS[key]
         default = next(f.default for f in fields(Sweep) if f.name == key)
@@ -297,11 +346,13 @@ def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
         require(path, f"{where}.processes", enough, "more than the requests in flight")
     else:
         require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
-    if sweep.capacity_frac:
+    if sweep.capacity_frac or sweep.search_steps:
         closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
         require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
         base = closed[sweep.capacity_of]
-        lacking = set(sweep.engines or tier.engines) - set(base.engines or tier.engines)
+        have = set(base.engines or tier.engines)
+        asked = sweep.engines or tier.engines
+        lacking = {v for v in asked if not {v, tier.variant(v).engine} & have}
         lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
         same = not lacking and not lacking_tokens
         require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
@@ -313,8 +364,53 @@ def _check_sweep(path: Path, where: str, sweep: Sweep, tier: Tier) -> None:
         enough = sweep.max_requests >= most
         needed = f"needed with min_duration_s, and at least {most}"
         require(path, f"{where}.max_requests", enough, needed)
+    _check_prompts(path, where, sweep)
+    _check_search(path, where, sweep)
     unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
     require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
     longest = sweep.longest_tokens()
     fits = longest <= tier.max_model_tokens
     require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
+
+
+def _check_prompts(path: Path, where: str, sweep: Sweep) -> None:
+    """What the prompts of a sweep are made of."""
+    above = all(value > 0 for kind in sweep.mix for value in kind)
+    require(path, f"{where}.mix", above, "lengths and weights must be above 0")
+    require(path, f"{where}.mix", not sweep.mix or sweep.turns == 1, "sessions have no mix")
+    for key in SHARING_KEYS:
+        default = next(f.default for f in fields(Sweep) if f.name == key)
+        mine = bool(sweep.shared_tokens) or getattr(sweep, key) == default
+        require(path, f"{where}.{key}", mine, "of a sweep with shared_tokens")
+    if sweep.shared_tokens:
+        above = min(sweep.shared_tokens) >= 0
+        require(path, f"{where}.shared_tokens", above, "must not be negative")
+        require(path, f"{where}.shared_at", sweep.shared_at in ("start", "end"), "start or end")
+        alone = sweep.turns == 1 and not sweep.mix
+        require(path, f"{where}.shared_tokens", alone, "neither with turns nor with a mix")
+        require(path, f"{where}.cold", not sweep.cold, "must be false where prompts share tokens")
+    require(path, f"{where}.salts", bool(sweep.salts), "must not be empty")
+    require(path, f"{where}.adapters", bool(sweep.adapters), "must not be empty")
+
+
+def _check_search(path: Path, where: str, sweep: Sweep) -> None:
+    """What a search for the highest rate needs."""
+    require(path, f"{where}.search_steps", sweep.search_steps >= 0, "must not be negative")
+    for key in SEARCH_KEYS:
+        default = next(f.default for f in fields(Sweep) if f.name == key)
+        mine = bool(sweep.search_steps) or getattr(sweep, key) == default
+        require(path, f"{where}.{key}", mine, "of a sweep with search_steps")
+    if not sweep.search_steps:
+        return
+    shares = sweep.search_frac
+    rising = len(shares) == 2 and 0 < shares[0] < shares[1]
+    require(path, f"{where}.search_frac", rising, "two shares of the capacity, the lower one first")
+    bounds = (sweep.slo_ttft_ms, sweep.slo_tpot_ms)
+    require(
+        path, f"{where}.slo_ttft_ms", min(bounds) >= 0 < max(bounds), "a bound above 0 is needed"
+    )
+    inside = 0 < sweep.slo_quantile < 1
+    require(path, f"{where}.slo_quantile", inside, "a share between 0 and 1")
+    needed = samples_needed(100 * sweep.slo_quantile)
+    enough = f"takes {needed} requests, min_requests has {sweep.min_requests}"
+    require(path, f"{where}.slo_quantile", sweep.min_requests >= needed, enough)

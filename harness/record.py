@@ -25,6 +25,7 @@ from harness.engines import get as get_engine
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Tier, find, load
 from harness.load.ceiling import newest_calibration
+from harness.rates import rate_per_s
 from harness.recording.store import Recording, sha256
 from harness.schedule import Cell, cells
 from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
@@ -249,6 +250,8 @@ def _record_cells(session: Session, missing: list[Cell], total: int, console: Co
                     what = f"{name} {cell.level}, repeat {repeat}"
                     progress.update(task, description=what)
                     work, remote = _worklist(session, target, cell), session.asked.remote
+                    if cell.level.sweep.reset_cache:
+                        external.reset_cache(target.engine, target.base_url)
                     with run_cell(work, target, remote) as result:
                         reasons = commit_cell(session, run_id, result)
                     progress.advance(task)
@@ -274,31 +277,11 @@ def _worklist(session: Session, target: Target, cell: Cell) -> Worklist:
         cell=cell,
         tier=session.tier,
         seeds=session.seeds,
-        rate_per_s=level.rate_per_s or _share_of_capacity(session.recording, cell),
+        rate_per_s=rate_per_s(session.recording, session.tier, cell),
         added_tokens=added,
         words=session.words,
         folder=session.experiment.path.parent,
     )
-
-
-def _share_of_capacity(recording: Recording, cell: Cell) -> float | None:
-    """Requests a second: the declared share of the highest rate that this variant reached in the
-    closed loops of the first repeat, the same in every repeat."""
-    level = cell.level
-    if level.capacity_frac is None:
-        return None
-    ((capacity,),) = recording.con.execute(
-        "SELECT max(requests_per_s) FROM outcome WHERE variant = ? AND sweep = ?"
-        " AND prompt_tokens = ? AND repeat = 1 AND verdict = 'VALID'",
-        [cell.variant, level.sweep.capacity_of, level.prompt_tokens],
-    ).fetchall()
-    if not capacity:
-        raise HarnessError(
-            f"{recording.path}: {cell.variant} has no VALID cell of sweep "
-            f"{level.sweep.capacity_of!r} in repeat 1, so the capacity that sweep "
-            f"{level.sweep.name!r} takes a share of is unknown. Remove the file and record it anew"
-        )
-    return float(level.capacity_frac * capacity)
 
 
 def commit(root: Path) -> str | None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from harness.experiment import Experiment, Sweep, Tier
@@ -11,14 +12,17 @@ from harness.experiment import Experiment, Sweep, Tier
 @dataclass(frozen=True, slots=True)
 class Level:
     """One load level. number: its place among all levels of the tier, from 0; levels that share
-    prompts share it. in_flight: of a closed loop. rate_per_s or capacity_frac: of an open one."""
+    prompts share it. shared_tokens: of each prompt, None where nothing is shared. in_flight:
+    of a closed loop. rate_per_s, capacity_frac or search_step: of an open one."""
 
     sweep: Sweep
     number: int
     prompt_tokens: int
+    shared_tokens: int | None = None
     in_flight: int | None = None
     rate_per_s: float | None = None
     capacity_frac: float | None = None
+    search_step: int | None = None
 
     @property
     def min_requests(self) -> int:
@@ -27,12 +31,16 @@ class Level:
 
     def __str__(self) -> str:
         parts = [f"{self.prompt_tokens} tokens"]
+        if self.shared_tokens is not None:
+            parts.append(f"{self.shared_tokens} shared")
         if self.in_flight:
             parts.append(f"{self.in_flight} in flight")
         if self.rate_per_s:
             parts.append(f"{self.rate_per_s:g}/s")
         if self.capacity_frac:
             parts.append(f"{self.capacity_frac:.0%} of capacity")
+        if self.search_step:
+            parts.append(f"step {self.search_step}")
         return f"{self.sweep.name} {', '.join(parts)}"
 
 
@@ -50,10 +58,11 @@ def levels(tier: Tier) -> Iterator[Level]:
     """Every load level of a tier, as declared."""
     number, shared = 0, dict[int, int]()
     for sweep in tier.sweeps:
-        for tokens in sweep.prompt_tokens:
+        for tokens, cut in product(sweep.prompt_tokens, sweep.shared_tokens or (None,)):
             for load in _loads(sweep):
                 own = shared.setdefault(tokens, number) if sweep.same_prompts else number
-                yield Level(sweep, own, tokens, **load)
+                in_common = None if cut is None else min(cut, tokens)
+                yield Level(sweep, own, tokens, in_common, **load)
                 number += own == number
 
 
@@ -61,7 +70,7 @@ def _loads(sweep: Sweep) -> list[dict[str, Any]]:
     for key in ("in_flight", "rate_per_s", "capacity_frac"):
         if getattr(sweep, key):
             return [{key: value} for value in getattr(sweep, key)]
-    return [{}]
+    return [{"search_step": step} for step in range(1, sweep.search_steps + 1)] or [{}]
 
 
 def cells(experiment: Experiment, tier: Tier, variants: tuple[str, ...]) -> list[Cell]:
@@ -70,14 +79,16 @@ def cells(experiment: Experiment, tier: Tier, variants: tuple[str, ...]) -> list
     Variants take turns within a repeat, and each repeat begins with the next one, so that drift
     of a shared machine falls on all of them alike. The cells of one variant are shuffled (seed:
     arrivals and repeat, the same for every variant), so that drift is not mistaken for load. In the
-    first repeat those that need the measured capacity come last.
+    first repeat those that need the measured capacity come last. The steps of a search keep their
+    places among the others, but in their order: each needs what the one before it found.
     """
     planned: list[Cell] = []
     for repeat in range(1, tier.repeats + 1):
         order = list(levels(tier))
         random.Random(f"{experiment.seeds.arrivals}:{repeat}").shuffle(order)
         if repeat == 1:
-            order.sort(key=lambda level: level.capacity_frac is not None)
+            order.sort(key=lambda level: bool(level.sweep.capacity_of))
+        order = _in_step_order(order)
         turn = (repeat - 1) % len(variants)
         for variant in variants[turn:] + variants[:turn]:
             for level in order:
@@ -87,3 +98,9 @@ def cells(experiment: Experiment, tier: Tier, variants: tuple[str, ...]) -> list
                 if not sweep.engines or variant in sweep.engines:
                     planned.append(Cell(len(planned) + 1, repeat, variant, level))
     return planned
+
+
+def _in_step_order(order: list[Level]) -> list[Level]:
+    steps = [(level.number, level.search_step, level) for level in order if level.search_step]
+    ordered = iter(sorted(steps, key=lambda step: step[:2]))
+    return [next(ordered)[-1] if level.search_step else level for level in order]

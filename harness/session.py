@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cell import CellResult, Target
-from harness.engines import environments, external, models
+from harness.engines import adapters, environments, external, models
 from harness.engines import get as get_engine
 from harness.engines.base import Engine
 from harness.engines.process import RunningEngine
@@ -111,7 +111,7 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         port=asked.port,
         tier=tier.name,
         max_model_tokens=tier.max_model_tokens,
-        flags=variant.flags,
+        flags=adapters.with_models(variant.flags, model, asked.root),
         root=asked.root,
         dtype=variant.dtype or None,
     )

@@ -50,7 +50,7 @@ def typed(path: Path, key: str, value: Any, hint: Any) -> Any:
         if not isinstance(items, list):
             raise HarnessError(f"{path}: {key} must be a list, not {value!r}")
         if get_origin(inner) is tuple:
-            return tuple(_pair(path, key, item) for item in items)
+            return tuple(_row(path, key, item, get_args(inner)) for item in items)
         return tuple(typed(path, f"{key}: every item", item, inner) for item in items)
     if hint is float and type(value) is int:
         return float(value)
@@ -59,8 +59,7 @@ def typed(path: Path, key: str, value: Any, hint: Any) -> Any:
     return value
 
 
-def _pair(path: Path, key: str, value: Any) -> tuple[float, float]:
-    pair = typed(path, key, value, tuple[float, ...])
-    if len(pair) != 2:
-        raise HarnessError(f"{path}: {key} must hold pairs, not {value!r}")
-    return pair
+def _row(path: Path, key: str, value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not isinstance(value, list) or len(value) != len(kinds):
+        raise HarnessError(f"{path}: {key} must hold lists of {len(kinds)}, not {value!r}")
+    return tuple(typed(path, key, item, kind) for item, kind in zip(value, kinds, strict=True))

@@ -1,5 +1,7 @@
 """The requests of one cell, in the order in which they are planned: prompt, length, due time."""
 
+import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -9,13 +11,22 @@ from harness import arrivals
 from harness.errors import HarnessError
 from harness.experiment import Seeds, Tier
 from harness.schedule import Cell
-from harness.workload import Prompt, conversation, of_blocks, prompts
+from harness.workload import (
+    Prompt,
+    common_prefix,
+    conversation,
+    cut,
+    of_blocks,
+    prompts,
+    share,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """One request. due_ns: since the measured phase began; None in a closed loop and for a later
-    turn, which is due think_ns after the answer before it."""
+    turn, which is due think_ns after the answer before it. shared_prefix_tokens: in common with one
+    planned before it in its cell, None where nothing is shared by plan."""
 
     phase: str
     prompt: Prompt
@@ -24,6 +35,9 @@ class Work:
     session: int | None = None
     turn: int | None = None
     think_ns: int = 0
+    shared_prefix_tokens: int | None = None
+    salt: str = ""
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +61,32 @@ class Worklist:
         """Warm-up first. Raises HarnessError for a trace that can't be read or doesn't fit."""
         sweep = self.cell.level.sweep
         made = self._prompts()
-        warmup = islice(made, sweep.warmup_requests)
-        yield from (Work("warmup", prompt, sweep.output_tokens) for prompt in warmup)
+        length = self.cell.level.prompt_tokens - self.added_tokens  # a mix can have longer ones
+        warmup = [
+            Work("warmup", cut(prompt, length, self.words), sweep.output_tokens)
+            for prompt in islice(made, sweep.warmup_requests)
+        ]
+        yield from warmup
         if sweep.load == "trace":
             yield from self._trace()
         elif sweep.turns > 1:
             yield from self._sessions(made)
+        elif self.cell.level.shared_tokens is not None:
+            yield from self._sharing(made, warmup, self.cell.level.shared_tokens)
         else:
-            for due_ns, prompt in zip(self._due_ns(), made, strict=False):
-                yield Work("measured", prompt, sweep.output_tokens, due_ns)
+            for due_ns, (prompt, output_tokens) in zip(
+                self._due_ns(), self._kinds(made), strict=False
+            ):
+                yield Work("measured", prompt, output_tokens, due_ns)
 
     def _prompts(self) -> Iterator[Prompt]:
         level = self.cell.level
+        longest = max([level.prompt_tokens, *(prompt for prompt, _, _ in level.sweep.mix)])
         return prompts(
             seed=self.seeds.prompts,
             repeat=1 if level.sweep.same_prompts else self.cell.repeat,
             level=level.number,
-            n_tokens=level.prompt_tokens - self.added_tokens,
+            n_tokens=longest - self.added_tokens,
             ids=self.words,
         )
 
@@ -89,6 +112,41 @@ class Worklist:
             yield due_ns
             if number >= needed and due_ns >= sweep.min_duration_s * 1e9:
                 return
+
+    def _kinds(self, made: Iterator[Prompt]) -> Iterator[tuple[Prompt, int]]:
+        """Prompts and output lengths of the measured requests: all alike, or a mix."""
+        sweep, level = self.cell.level.sweep, self.cell.level
+        if not sweep.mix:
+            yield from ((prompt, sweep.output_tokens) for prompt in made)
+        rng = random.Random(f"{self.seeds.prompts}:{self.cell.repeat}:{level.number}:mix")
+        while sweep.mix:
+            block = [kind for kind in sweep.mix for _ in range(kind[2])]
+            rng.shuffle(block)
+            for prompt_tokens, output_tokens, _ in block:
+                n_tokens = max(prompt_tokens - self.added_tokens, 1)
+                yield cut(next(made), n_tokens, self.words), output_tokens
+
+    def _sharing(self, made: Iterator[Prompt], warmup: list[Work], tokens: int) -> Iterator[Work]:
+        sweep = self.cell.level.sweep
+        seen: defaultdict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+        seen["", ""] = [tuple(work.prompt.text.split()) for work in warmup]
+        for number, (due_ns, own) in enumerate(zip(self._due_ns(), made, strict=False)):
+            salt = sweep.salts[number % len(sweep.salts)]
+            adapter = sweep.adapters[number % len(sweep.adapters)]
+            document = number % sweep.documents
+            prompt = share(own, self.seeds.prompts, document, tokens, sweep.shared_at, self.words)
+            text, before = tuple(prompt.text.split()), seen[salt, adapter]
+            longest = max((common_prefix(text, other) for other in before), default=0)
+            before.append(text)
+            yield Work(
+                "measured",
+                prompt,
+                sweep.output_tokens,
+                due_ns,
+                shared_prefix_tokens=longest,
+                salt=salt,
+                adapter=adapter,
+            )
 
     def _sessions(self, made: Iterator[Prompt]) -> Iterator[Work]:
         sweep = self.cell.level.sweep

@@ -113,6 +113,33 @@ def of_blocks(
     return _prompt(chosen[:n_tokens], ids)
 
 
+def cut(prompt: Prompt, n_tokens: int, ids: dict[str, int] | None) -> Prompt:
+    """The first n_tokens of a prompt."""
+    return _prompt(prompt.text.split()[:n_tokens], ids)
+
+
+def share(
+    own: Prompt, seed: int, document: int, tokens: int, at: str, ids: dict[str, int] | None
+) -> Prompt:
+    """The prompt with its first or last tokens (at: start or end) from a text shared by others.
+
+    A document is the same words for a seed, whatever the repeat, and tokens are its first ones. Two
+    documents differ from their first word on.
+    """
+    vocabulary = words()
+    rng = random.Random(f"{seed}:document:{document}")
+    text = [vocabulary[document % len(vocabulary)], *rng.choices(vocabulary, k=own.n_tokens)]
+    rest = own.text.split()[: own.n_tokens - tokens]
+    shared = text[:tokens]
+    return _prompt(shared + rest if at == "start" else rest + shared, ids)
+
+
+def common_prefix(first: tuple[str, ...], second: tuple[str, ...]) -> int:
+    """Length of the longest prefix that two sequences have in common."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
 def _prompt(chosen: list[str], ids: dict[str, int] | None) -> Prompt:
     text = "".join(f" {word}" for word in chosen)
     token_ids = tuple(ids[word] for word in chosen) if ids is not None else None

@@ -17,6 +17,12 @@ def test_a_request_finds_its_prompt_lengths_and_turn() -> None:
         "prompt_hash": 2**64 - 1,
         "asked_prompt_tokens": 1 + 7,
         "asked_output_tokens": 5,
+        "shared_prefix_tokens": None,
+        "salt": None,
+        "adapter": None,
     }
+    shared = Work("measured", prompts[1], 5, shared_prefix_tokens=64, salt="red")
+    found = planned.of(planned.add(shared, added_tokens=0))
+    assert (found["shared_prefix_tokens"], found["salt"], found["adapter"]) == (64, "red", None)
     found = planned.of(turn)
     assert (found["session"], found["turn"], found["asked_prompt_tokens"]) == (70_000, 2, 3 + 7)

@@ -39,6 +39,7 @@ warmup_requests = 1
 min_requests = 2
 """
 OPEN = 'load = "poisson"\nconnections = 4\n'
+SHARED = "in_flight = 1\nshared_tokens = "
 STAGES = 'load = "stages"\nconnections = 4\nstages = '
 
 
@@ -101,21 +102,34 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (('price_unit = "core"', 'price_unit = "core"\nvariant.a.flags = []'), "variant.a.engine"),
         (("in_flight = 1", 'load = "bursty"'), "tier.cpu.sweep[0].load: one of"),
         (("in_flight = 1", ""), "tier.cpu.sweep[0].in_flight: must not be empty"),
-        (("in_flight = 1", 'load = "poisson"'), "needs rate_per_s or capacity_frac"),
+        (("in_flight = 1", 'load = "poisson"'), "needs rate_per_s, capacity_frac or"),
         (("in_flight = 1", f"{OPEN}rate_per_s = 0"), "rate_per_s: must be above 0"),
         (("in_flight = 1", f"{OPEN}rate_per_s = [1, 0]"), "rate_per_s: must be above 0"),
         (("in_flight = 1", 'load = "poisson"\nrate_per_s = 1'), "connections: must be above 0"),
         (("in_flight = 1", f"{OPEN}capacity_frac = 0.5"), "capacity_of: no such closed sweep"),
         (("in_flight = 1", "in_flight = 1\nrate_per_s = 2"), "rate_per_s: of another load"),
+        (("in_flight = 1", "in_flight = 1\nsearch_steps = 2"), "search_steps: of another load"),
+        (("in_flight = 1", 'in_flight = 1\nlength_by = "eos"'), "length_by: one of"),
+        (("in_flight = 1", f"{OPEN}search_steps = 2"), "capacity_of: no such closed sweep"),
         (("in_flight = 1", "in_flight = [1, 4]\nprocesses = 2"), "processes: more than"),
         (("in_flight = 1", "in_flight = 1\nrounds = -1"), "rounds: must not be negative"),
         (("in_flight = 1", f"{STAGES}[[1, 0]]"), "stages: pairs of a rate and a duration"),
-        (("in_flight = 1", f"{STAGES}[[1, 2, 3]]"), "stages must hold pairs"),
+        (("in_flight = 1", f"{STAGES}[[1, 2, 3]]"), "stages must hold lists of 2"),
         (
             ("in_flight = 1", "in_flight = 1\nturns = 50"),
             "needs 216 tokens",
         ),
         (("in_flight = 1", 'in_flight = 1\nengines = ["d"]'), "no engine d in this tier"),
+        (("in_flight = 1", "in_flight = 1\nmix = [[8, 2]]"), "mix must hold lists of 3"),
+        (("in_flight = 1", "in_flight = 1\nmix = [[8, 2, 0]]"), "mix: lengths and weights"),
+        (("in_flight = 1", "in_flight = 1\nmix = [[900, 2, 1]]"), "needs 902 tokens"),
+        (("in_flight = 1", f"{SHARED}[8]\ncold = true"), "cold: must be false"),
+        (("in_flight = 1", f"{SHARED}[-1]"), "shared_tokens: must not be negative"),
+        (("in_flight = 1", f'{SHARED}[8]\nshared_at = "top"'), "shared_at: start or end"),
+        (("in_flight = 1", f"{SHARED}[8]\nturns = 2"), "shared_tokens: neither with turns"),
+        (("in_flight = 1", "in_flight = 1\ndocuments = 2"), "documents: of a sweep with shared"),
+        (("in_flight = 1", 'in_flight = 1\nsalts = ["a"]'), "salts: of a sweep with shared"),
+        (("in_flight = 1", "in_flight = 1\nfront_cap = true"), "front_cap: of another load"),
     ],
 )
 def test_errors_name_file_and_key(tmp_path: Path, change: tuple[str, str], named: str) -> None:
@@ -133,3 +147,38 @@ def test_a_missing_episode_lists_those_there_are(tmp_path: Path) -> None:
     assert experiment.find(tmp_path, "77") == folder
     with pytest.raises(HarnessError, match=r"no episode '78'.*declared: 77-test"):
         experiment.find(tmp_path, "78")
+
+
+SEARCH = """
+[[tier.cpu.sweep]]
+name = "search"
+endpoint = "completions"
+prompt_tokens = [8]
+output_tokens = 4
+load = "poisson"
+connections = 64
+capacity_of = "length"
+search_steps = 4
+slo_ttft_ms = 500
+slo_quantile = 0.9
+warmup_requests = 1
+min_requests = 64
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("steps = 4", "steps = -1"), "sweep[1].search_steps: must not be negative"),
+        (("steps = 4", "steps = 0\nrate_per_s = 2"), "slo_ttft_ms: of a sweep with search_steps"),
+        (("ms = 500", "ms = 0"), "sweep[1].slo_ttft_ms: a bound above 0 is needed"),
+        (("steps = 4", "steps = 4\nsearch_frac = [1.2, 0.2]"), "sweep[1].search_frac: two shares"),
+        (("= 0.9", "= 1"), "sweep[1].slo_quantile: a share between 0 and 1"),
+        (("= 0.9", "= 0.95"), "slo_quantile: takes 130 requests, min_requests has 64"),
+    ],
+)
+def test_a_search_says_what_it_lacks(tmp_path: Path, change: tuple[str, str], named: str) -> None:
+    experiment.load(write(tmp_path, DECLARATION + SEARCH))
+    with pytest.raises(HarnessError) as caught:
+        experiment.load(write(tmp_path, DECLARATION + SEARCH.replace(*change)))
+    assert named in str(caught.value)

@@ -14,11 +14,10 @@ from harness.engines import get as get_engine
 from harness.errors import HarnessError
 from harness.experiment import load
 from harness.load.ceiling import FOLDER
-from harness.record import _share_of_capacity, _worklist
+from harness.record import _worklist
 from harness.recording.store import connect
 from harness.schedule import Cell, cells
 from harness.telemetry import machine
-from tests.recording.conftest import cell, create, request
 from tests.test_experiment import DECLARATION, write
 from tests.test_record import finish, root_with
 
@@ -107,24 +106,6 @@ def half(tmp_path: Path) -> Cell:
     experiment = load(write(tmp_path, DECLARATION + OPEN))
     planned = cells(experiment, experiment.tiers["cpu"], ("a",))
     return next(each for each in planned if each.level.capacity_frac)
-
-
-def test_a_share_is_of_the_best_valid_rate_of_the_first_repeat(tmp_path: Path, half: Cell) -> None:
-    recording = create(tmp_path / "r.partial.duckdb")
-    changes: list[dict[str, Any]] = [{}, {"in_flight": 4}, {"repeat": 2}, {"verdict": "INVALID"}]
-    changes += [{"variant": "b"}, {"sweep": "other"}]
-    with recording.transaction():
-        for number, change in enumerate(changes, start=1):
-            recording.insert("cell", [cell(number, **{"variant": "a"} | change)])
-            sent = {1: 3, 2: 6}.get(number, 40)  # in a measured phase of 2 s
-            recording.insert("request", [request(number, n) for n in range(1, sent + 1)])
-    assert _share_of_capacity(recording, half) == 0.5 * 6 / 2
-    with recording.transaction():
-        recording.con.execute("DELETE FROM cell WHERE cell_id <= 2")
-    said = r"a has no VALID cell of sweep 'length' in repeat 1, .* sweep 'open' takes a share"
-    with pytest.raises(HarnessError, match=said):
-        _share_of_capacity(recording, half)
-    recording.close()
 
 
 def test_a_prompt_shorter_than_what_the_server_adds_is_refused(

@@ -228,3 +228,53 @@ engines = ["a"]
     ]
     assert first[:2] == [None, None] and set(first[2:]) == {0.5, 0.9}
     assert {cell.level.sweep.name for cell in planned if cell.variant == "b"} == {"length"}
+
+
+def measured(made: list[Work]) -> list[Work]:
+    return [work for work in made if work.phase == "measured"]
+
+
+SHARING: dict[str, Any] = {"prompt_tokens": [8], "min_requests": 4, "cold": False}
+
+
+def test_prompts_share_what_is_declared_and_no_more(tmp_path: Path) -> None:
+    """(shared tokens, where) -> longest prefix in common with an earlier prompt of the cell."""
+    expected = {(0, "start"): 0, (5, "start"): 5, (8, "start"): 8, (99, "start"): 8, (7, "end"): 0}
+    for (tokens, at), longest in expected.items():
+        made = works(tmp_path, **SHARING, shared_tokens=[tokens], shared_at=at)
+        assert {work.prompt.n_tokens for work in made} == {8}
+        prefixes = [work.shared_prefix_tokens for work in measured(made)]
+        assert prefixes == [0, longest, longest, longest]
+        assert [work.shared_prefix_tokens for work in made if work.phase == "warmup"] == [None]
+    ends = [work.prompt.text.split()[1:] for work in measured(made)]  # one token of their own
+    assert all(end == ends[0] for end in ends)
+
+
+def test_documents_salts_and_adapters_are_taken_in_turn(tmp_path: Path) -> None:
+    two = measured(works(tmp_path, **SHARING, shared_tokens=[8], documents=2))
+    assert [work.shared_prefix_tokens for work in two] == [0, 0, 8, 8]
+    assert two[0].prompt == two[2].prompt != two[1].prompt
+    salted = measured(works(tmp_path, **SHARING, shared_tokens=[8], salts=["", "red"]))
+    assert [work.salt for work in salted] == ["", "red", "", "red"]
+    assert [work.shared_prefix_tokens for work in salted] == [0, 0, 8, 8]
+    adapted = measured(works(tmp_path, **SHARING, shared_tokens=[8], adapters=["", "a", "a"]))
+    assert [work.adapter for work in adapted] == ["", "a", "a", ""]
+    assert [work.shared_prefix_tokens for work in adapted] == [0, 0, 8, 8]
+
+
+def test_a_document_is_the_same_text_in_every_repeat_and_cell(tmp_path: Path) -> None:
+    first = measured(works(tmp_path, **SHARING, shared_tokens=[6]))
+    later = measured(works(tmp_path, repeat=2, **SHARING, shared_tokens=[4]))
+    assert first[0].prompt.text.split()[:4] == later[0].prompt.text.split()[:4]
+    assert first[0].prompt.text.split()[6:] != later[0].prompt.text.split()[6:]
+
+
+def test_a_mix_has_its_kinds_in_proportion(tmp_path: Path) -> None:
+    kinds: dict[str, Any] = {"mix": [[4, 3, 3], [12, 2, 1]], "prompt_tokens": [8], "min_requests": 8}
+    made = works(tmp_path, **kinds)
+    assert [work.prompt.n_tokens for work in made if work.phase == "warmup"] == [8]
+    lengths = [(work.prompt.n_tokens, work.output_tokens) for work in measured(made)]
+    for block in (lengths[:4], lengths[4:]):  # in every block of 3 + 1
+        assert sorted(block) == [(4, 3)] * 3 + [(12, 2)]
+    assert len({work.prompt.text.split()[0] for work in made}) == 9  # every one is new
+    assert made == works(tmp_path, **kinds)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.engines.ports import free_port
+from harness.errors import HarnessError
 
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 
@@ -55,7 +56,8 @@ class Engine(ABC):
     environments: its folder under .engines/ by tier, which is its lock's name too. takes_ids:
     whether /v1/completions takes token ids; gives_logprobs: whether it tells how likely tokens
     were. stream_options: what it takes beside include_usage. no_thinking: fields of a chat request
-    that make a reasoning model answer at once.
+    that make a reasoning model answer at once. reset_path: what empties its prefix cache;
+    takes_keys: whether a request can have a cache salt or an adapter.
     """
 
     name: ClassVar[str]
@@ -66,6 +68,8 @@ class Engine(ABC):
     pool_pattern: ClassVar[str | None] = None
     takes_ids: ClassVar[bool] = True
     gives_logprobs: ClassVar[bool] = True
+    reset_path: ClassVar[str | None] = None
+    takes_keys: ClassVar[bool] = True
     stream_options: ClassVar[Mapping[str, bool]] = {}
     no_thinking: ClassVar[Mapping[str, Any]] = {}
 
@@ -107,13 +111,22 @@ class Engine(ABC):
         seed: int,
         served_name: str,
         logprobs: int = 0,
+        salt: str = "",
+        adapter: str = "",
     ) -> dict[str, Any]:
         """The JSON body of one streamed request of exactly output_tokens tokens, greedy.
 
         The prompt is sent as ids where there are ids and the engine takes them, else as text.
         logprobs: how many of the likeliest tokens to name at each step of a completion, where the
-        engine can.
+        engine can. salt: requests of different salts share no cached prefix. adapter: name of a
+        LoRA adapter that the engine was started with. Both "" for none; raises HarnessError where
+        the engine takes neither.
         """
+        if (salt or adapter) and not self.takes_keys:
+            raise HarnessError(
+                f"{self.name}: takes no cache salt and no adapter; limit the sweep by engines = "
+                "[...] to engines that do"
+            )
         sends_ids = self.takes_ids and prompt_ids is not None
         asked: dict[str, Any] = (
             {"messages": [{"role": "user", "content": prompt_text}]}
@@ -122,8 +135,10 @@ class Engine(ABC):
         )
         if logprobs and self.gives_logprobs and endpoint == "completions":
             asked["logprobs"] = logprobs
+        if salt:
+            asked["cache_salt"] = salt
         return asked | {
-            "model": served_name,
+            "model": self.model_name(served_name, adapter),
             "max_tokens": output_tokens,
             "ignore_eos": True,
             "temperature": 0,
@@ -132,11 +147,31 @@ class Engine(ABC):
             "stream_options": {"include_usage": True, **self.stream_options},
         }
 
+    def with_min_tokens(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request with an earlier end forbidden instead of ignored: as long, but the engine
+        can't know it, and plans by max_tokens as for any request. Raises HarnessError where the
+        engine takes neither."""
+        if "ignore_eos" not in body:
+            raise HarnessError(
+                f"{self.name}: takes no min_tokens; limit the sweep by engines = [...] to engines "
+                "that do"
+            )
+        kept = {key: value for key, value in body.items() if key != "ignore_eos"}
+        return kept | {"min_tokens": body["max_tokens"]}
+
+    def model_name(self, served_name: str, adapter: str) -> str:
+        """What a request calls the model, with an adapter or ("") without."""
+        return adapter or served_name
+
     def endpoint_url(self, base_url: str, endpoint: str) -> str:
         return base_url + PATHS[endpoint]
 
     def metrics_url(self, base_url: str) -> str | None:
         return base_url + self.metrics_path if self.metrics_path else None
+
+    def reset_url(self, base_url: str) -> str | None:
+        """Where a POST empties the prefix cache; None where the engine has no such thing."""
+        return base_url + self.reset_path if self.reset_path else None
 
     def kv_pool_tokens(self, line: str) -> int | None:
         """Size of the KV cache pool, if this line of the engine's log tells it."""

@@ -13,6 +13,7 @@ PACKAGE_ROOT = Path(__file__).parents[2]
 class Emulator(Engine):
     name = "emulator"
     pool_pattern = r"KV pool: (\d+) tokens"
+    reset_path = "/reset_cache"
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
     def argv(self, start: Start) -> list[str]:

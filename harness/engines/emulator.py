@@ -87,6 +87,9 @@ class Wire(asyncio.Protocol):
             self.answer(200, json.dumps({"data": [{"id": name, "object": "model"}]}).encode())
         elif path == "/metrics":
             self.answer(200, self.state.metrics(), "text/plain; version=0.0.4")
+        elif method == "POST" and path == "/reset_cache":
+            done = self.state.reset_cache()
+            self.answer(200, json.dumps({"success": done}).encode())
         elif path == "/truth" and self.state.truth:
             self.answer(200, self.state.truth.take())
         elif method == "POST" and path in ("/v1/completions", "/v1/chat/completions"):

@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.analysis.prefix_cache import BlockCache
 from harness.engines.emulator_truth import Keeper
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Settings:
     token of a request is later by cold_ms if it is one of the first cold_requests, by late_ms if
     it has that fault, and by slower_ms for each request before it. reasoning_tokens: of a chat
     answer, the first so many are reasoning. cached_tokens: what usage says; cache_block: tokens a
-    block of a real prefix cache, 0: none."""
+    block of a real prefix cache of kv_pool_tokens, which saves prefill; 0: none."""
 
     port: int = 8000
     ttft_ms: float = 50.0
@@ -91,7 +92,7 @@ class State:
         self.hit_tokens = 0
         self.stage_s = {"queue": 0.0, "prefill": 0.0}
         self.prefills = 0
-        self._blocks: set[int] = set()
+        self.reset_cache()
 
     def admit(self, stream: "Stream") -> None:
         if self.settings.front_ms:
@@ -106,18 +107,22 @@ class State:
             self.waiting.append(stream)
             self._start_waiting()
 
-    def cached(self, prompt: list[Any]) -> int:
-        """Leading tokens of the prompt that are in the cache, whole blocks; then all of it is."""
+    def reset_cache(self) -> bool:
+        """Empties the cache; False, with nothing done, while a request runs."""
+        if self.running:
+            return False
         block = self.settings.cache_block
-        if not block:
+        self._cache = BlockCache(block, self.settings.kv_pool_tokens // block) if block else None
+        return True
+
+    def cached(self, prompt: list[Any], body: dict[str, Any]) -> int:
+        """Leading tokens of the prompt that are in the cache; then all of it is.
+
+        Salt and model, which an adapter has of its own, are part of what a block is known by.
+        """
+        if self._cache is None:
             return max(0, min(self.settings.cached_tokens, len(prompt) - 1))
-        hits, known, key = 0, True, 0
-        for end in range(block, len(prompt), block):  # the last token is always computed
-            key = hash((key, *prompt[end - block : end]))
-            known = known and key in self._blocks
-            hits += block * known
-            self._blocks.add(key)
-        return hits
+        return self._cache.serve(prompt, (body.get("cache_salt"), body.get("model")))
 
     def leave(self, stream: "Stream") -> None:
         self.running.discard(stream)
@@ -162,7 +167,7 @@ class Stream:
         s = self.settings = state.settings
         options = body.get("stream_options") or {}
         prompt = _prompt(body)
-        self.prompt_tokens, self.cached_tokens = len(prompt), state.cached(prompt)
+        self.prompt_tokens, self.cached_tokens = len(prompt), state.cached(prompt, body)
         self.left = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
         self.sent = 0
         self.chunks = 0
@@ -187,7 +192,8 @@ class Stream:
 
     def begin(self) -> None:
         s = self.settings
-        delay_ms = s.ttft_ms + s.ttft_per_token_us * self.prompt_tokens / 1000
+        computed = self.prompt_tokens - (self.cached_tokens if s.cache_block else 0)
+        delay_ms = s.ttft_ms + s.ttft_per_token_us * computed / 1000
         delay_ms += s.slower_ms * (self.number - 1) + s.cold_ms * (self.number <= s.cold_requests)
         delay_ms += s.late_ms * (self.fault == "late")
         self.begun_s = time.monotonic()

@@ -7,6 +7,7 @@ outputs become INVALID, or refuses it, and says so in the recorded error.
 
 import json
 import os
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,6 +22,7 @@ from harness.workload import words
 PROBE_WORDS = 8
 ANSWER_TOKENS = 16
 TIMEOUT_S = 60.0
+RESET_PATIENCE_S = 10.0
 
 
 class External(Engine):
@@ -76,6 +78,40 @@ def answer(engine: Engine, base_url: str, served_name: str, question: str) -> st
     url = engine.endpoint_url(base_url, "chat")
     choices = (choice for event in _events(url, body) for choice in event.get("choices") or [])
     return "".join((choice.get("delta") or {}).get("content") or "" for choice in choices)
+
+
+def reset_cache(engine: Engine, base_url: str) -> None:
+    """Empties the prefix cache. Both vLLM and SGLang refuse while a request holds a part of it, and
+    one that has just been answered may: so it is tried again for a few seconds.
+
+    Raises HarnessError naming the engine where it can't be done or is still refused after that.
+    """
+    url = engine.reset_url(base_url)
+    if url is None:
+        raise HarnessError(
+            f"{engine.name}: has nothing that empties its prefix cache; limit the sweep with "
+            "reset_cache by engines = [...] to engines that have"
+        )
+    patience_s = time.monotonic() + RESET_PATIENCE_S
+    while said := _refusal(url):
+        if time.monotonic() > patience_s:
+            raise HarnessError(f"{engine.name}: did not empty its prefix cache: {said}")
+        time.sleep(0.2)
+
+
+def _refusal(url: str) -> str:
+    """What the engine said against it, "" if it did it: by its status and, where the answer is
+    JSON, by its "success"."""
+    try:
+        said = _read(url, b"").decode(errors="replace")
+    except HarnessError as error:
+        return str(error)
+    try:
+        return "" if json.loads(said)["success"] is True else f"{url}: answered {said}"
+    except ValueError:
+        return ""  # SGLang answers in words
+    except (KeyError, TypeError):
+        return f"{url}: answered {said}"
 
 
 def _events(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:

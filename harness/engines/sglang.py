@@ -30,6 +30,7 @@ class Sglang(Engine):
     environments: ClassVar[Mapping[str, str]] = {"cpu": "sglang", "gpu": "sglang"}
     # KV Cache is allocated. dtype: torch.float32, #tokens: 23296, K size: 0.50 GB, V size: 0.50 GB
     pool_pattern = r"KV Cache is allocated.*#tokens: (\d+)"
+    reset_path = "/flush_cache"  # refused with 400 while a request runs
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
     def argv(self, start: Start) -> list[str]:
@@ -45,6 +46,10 @@ class Sglang(Engine):
         argv += ["--decode-log-interval", "1", "--device", "cpu"]
         argv += ["--attention-backend", "torch_native", "--sampling-backend", "pytorch"]
         return [*argv, "--disable-overlap-schedule", "--max-total-tokens", str(CPU_POOL_TOKENS)]
+
+    def model_name(self, served_name: str, adapter: str) -> str:
+        # A bare adapter name is answered by the base model, without a word.
+        return f"{served_name}:{adapter}" if adapter else served_name
 
     def env(self, home: Path, tier: str) -> dict[str, str]:
         if tier != "cpu":

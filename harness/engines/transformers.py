@@ -30,6 +30,7 @@ class Transformers(Engine):
     metrics_path = None
     takes_ids = False
     gives_logprobs = False
+    takes_keys = False
 
     def argv(self, start: Start) -> list[str]:
         argv = [str(start.home / "bin" / "transformers"), "serve", start.model]
@@ -46,9 +47,19 @@ class Transformers(Engine):
         seed: int,
         served_name: str,
         logprobs: int = 0,
+        salt: str = "",
+        adapter: str = "",
     ) -> dict[str, Any]:
         body = super().request_body(
-            endpoint, prompt_ids, prompt_text, output_tokens, seed, served_name, logprobs
+            endpoint,
+            prompt_ids,
+            prompt_text,
+            output_tokens,
+            seed,
+            served_name,
+            logprobs,
+            salt,
+            adapter,
         )
         for refused in ("ignore_eos", "model", "stream_options"):
             del body[refused]

@@ -10,6 +10,10 @@ merges two into one chunk. Cached tokens come in the last chunk alone, and only 
 
 The first request on a machine that asks for log-probabilities waits for a compilation, which vLLM
 keeps on disk: 35 s on one core.
+
+VLLM_SERVER_DEV_MODE adds paths for development, of which the harness needs /reset_prefix_cache. It
+answers {"success": false} while a request holds blocks. Such paths are for nobody else: the engine
+listens on loopback alone.
 """
 
 from collections.abc import Mapping
@@ -26,6 +30,7 @@ class Vllm(Engine):
     environments: ClassVar[Mapping[str, str]] = {"cpu": "vllm-cpu", "gpu": "vllm-cuda"}
     # ... CPU KV cache size: 23,296 tokens, Maximum concurrency for 2,048 tokens per request: ...
     pool_pattern = r"KV cache size: ([\d,]+) tokens"
+    reset_path = "/reset_prefix_cache"
     stream_options: ClassVar[Mapping[str, bool]] = {"continuous_usage_stats": True}
 
     def argv(self, start: Start) -> list[str]:
@@ -38,7 +43,7 @@ class Vllm(Engine):
         return [*argv, "--enforce-eager"] if start.tier == "cpu" else argv
 
     def env(self, home: Path, tier: str) -> dict[str, str]:
-        env = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+        env = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_SERVER_DEV_MODE": "1"}
         if tier == "cpu":
             env |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
             env |= one_thread()

@@ -122,6 +122,12 @@ CREATE TABLE cell (
     connections INTEGER NOT NULL,
     processes INTEGER NOT NULL,
     cold BOOLEAN NOT NULL,
+    shared_tokens INTEGER,
+    shared_at VARCHAR,
+    documents INTEGER,
+    reset_cache BOOLEAN NOT NULL DEFAULT false,
+    front_cap BOOLEAN NOT NULL DEFAULT false,
+    search_step INTEGER,
     min_requests INTEGER NOT NULL,
     min_duration_s DOUBLE NOT NULL,
     warmup_requests INTEGER NOT NULL,
@@ -156,6 +162,12 @@ COMMENT ON COLUMN cell.capacity_frac IS 'rate_per_s as a share of the highest cl
 COMMENT ON COLUMN cell.connections IS 'Connections held open, which is the most that can be in flight.';
 COMMENT ON COLUMN cell.processes IS 'Load processes that shared the requests.';
 COMMENT ON COLUMN cell.cold IS 'Whether every prompt must be new to the engine: a cache hit makes such a cell INVALID.';
+COMMENT ON COLUMN cell.shared_tokens IS 'Tokens of each measured prompt that all prompts of the cell with the same document share; the rest is the prompt''s own. NULL where nothing is shared by plan.';
+COMMENT ON COLUMN cell.shared_at IS 'Where the shared tokens stand in the prompt: start or end; NULL where none are shared.';
+COMMENT ON COLUMN cell.documents IS 'Number of different shared texts, which the measured prompts take in turn; NULL where none are shared.';
+COMMENT ON COLUMN cell.reset_cache IS 'Whether the engine was told to empty its prefix cache before the cell.';
+COMMENT ON COLUMN cell.front_cap IS 'Whether connections is a cap in front of the server by intent: waiting for one is then part of the load, and no lateness of the client.';
+COMMENT ON COLUMN cell.search_step IS 'Step of a search for the highest rate that holds an objective, from 1; NULL elsewhere.';
 COMMENT ON COLUMN cell.min_requests IS 'The cell ends only when this many measured requests are done and min_duration_s has passed.';
 COMMENT ON COLUMN cell.min_duration_s IS 'Shortest measured phase, seconds.';
 COMMENT ON COLUMN cell.warmup_requests IS 'Requests sent before the measured phase; recorded with phase warmup and excluded from every metric.';
@@ -180,6 +192,9 @@ CREATE TABLE request (
     prompt_hash UBIGINT NOT NULL,
     asked_prompt_tokens INTEGER NOT NULL,
     asked_output_tokens INTEGER NOT NULL,
+    shared_prefix_tokens INTEGER,
+    salt VARCHAR,
+    adapter VARCHAR,
     scheduled_ns BIGINT NOT NULL,
     sent_ns BIGINT,
     first_byte_ns BIGINT,
@@ -212,6 +227,9 @@ COMMENT ON COLUMN request.turn IS 'Its turn in that conversation, from 1; else N
 COMMENT ON COLUMN request.prompt_hash IS 'First 64 bits of the SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
 COMMENT ON COLUMN request.asked_prompt_tokens IS 'Prompt length asked for, tokens.';
 COMMENT ON COLUMN request.asked_output_tokens IS 'Output length asked for, tokens.';
+COMMENT ON COLUMN request.shared_prefix_tokens IS 'Longest prefix that the prompt has in common with one planned before it in its cell under the same salt and adapter, tokens: what a cache of everything could serve, known before the run. NULL where the sweep shares nothing by plan.';
+COMMENT ON COLUMN request.salt IS 'The cache salt sent with it: only requests of the same salt may share a cache entry. NULL for none.';
+COMMENT ON COLUMN request.adapter IS 'The LoRA adapter asked for; NULL for the model itself.';
 COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended, plus the thinking time of a later turn.';
 COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';
 COMMENT ON COLUMN request.first_byte_ns IS 'Kernel receive time of the read that held the first byte of the answer.';

@@ -171,6 +171,28 @@ WHERE error IS NULL AND ended_ns > from_ns AND ended_ns <= to_ns
 GROUP BY ALL;
 COMMENT ON VIEW steady_outcome IS 'Throughput without ramp-up and drain, a row a VALID cell: output tokens of the answers that ended after the first round of ends (as many as there are slots; in an open loop the first) and not after the last request was sent, per second between these two. In a closed loop whose slots end together, whole rounds are counted. outcome has the whole measured phase. Left out: failed requests, and cells without such an answer.';
 
+CREATE OR REPLACE VIEW cache_block AS
+SELECT r.run_id,
+    max(CASE r.engine WHEN 'sglang' THEN 1
+        ELSE CAST(regexp_extract(m.labels, '(^|,)block_size=([0-9]+)', 2) AS BIGINT) END)
+        AS block_tokens
+FROM engine_run r
+LEFT JOIN engine_metric m ON m.run_id = r.run_id AND m.name = 'vllm:cache_config_info'
+GROUP BY r.run_id;
+COMMENT ON VIEW cache_block IS 'Tokens in a block of the KV cache, the least that a prefix cache can share, by run: vLLM says it in its metrics; SGLang''s is one, its default, which no declaration changes. NULL where neither holds.';
+
+CREATE OR REPLACE VIEW cached_prefix AS
+SELECT c.engine, c.variant, c.sweep, c.repeat, c.run_id, c.cell_id, c.prompt_tokens, c.in_flight,
+    c.shared_tokens, c.shared_at, c.documents, r.request_id, r.request_id - c.warmup_requests AS nth,
+    (r.request_id - c.warmup_requests - 1) // c.documents + 1 AS round, r.salt, r.adapter,
+    r.prompt_tokens AS server_prompt_tokens, r.shared_prefix_tokens, b.block_tokens,
+    least(r.shared_prefix_tokens, r.prompt_tokens - 1) // b.block_tokens * b.block_tokens
+        AS predicted_tokens,
+    r.cached_tokens
+FROM request r JOIN cell c USING (cell_id) JOIN cache_block b USING (run_id)
+WHERE c.verdict = 'VALID' AND r.error IS NULL AND r.shared_prefix_tokens IS NOT NULL;
+COMMENT ON VIEW cached_prefix IS 'Prompt tokens served from the prefix cache, predicted and reported, a row a measured request of a sweep that shares text by plan. nth: its place in the cell; round: the requests that there have been for its document, this one included. predicted_tokens = floor(min(shared_prefix_tokens, prompt tokens - 1) / block) * block: whole blocks alone, and the last token is always computed. It takes a cache that is large enough, in which the request before has ended. Left out: failed requests and INVALID cells.';
+
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,
     CASE g.unit WHEN 'share' THEN m.value * (r.kv_pool_tokens - b.block_tokens) ELSE m.value END
@@ -187,11 +209,7 @@ JOIN (VALUES
     ('emulator:num_requests_waiting', 'waiting', 'requests')
 ) g(name, gauge, unit) USING (name)
 JOIN engine_run r USING (run_id)
-LEFT JOIN (
-    SELECT run_id,
-        max(CAST(regexp_extract(labels, '(^|,)block_size=([0-9]+)', 2) AS BIGINT)) AS block_tokens
-    FROM engine_metric WHERE name = 'vllm:cache_config_info' GROUP BY run_id
-) b USING (run_id);
+LEFT JOIN cache_block b USING (run_id);
 COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the tokens that the KV cache has room reserved for. vLLM gives a share of all blocks but one, which it keeps for itself: it is multiplied by the pool of its log less one block. A row where the value changed.';
 
 CREATE OR REPLACE VIEW engine_stage AS
@@ -222,3 +240,43 @@ FROM (
     GROUP BY ALL)
 GROUP BY ALL;
 COMMENT ON VIEW engine_stage IS 'The engine''s own account of where its requests spent their time, by cell: total seconds and number of requests (warm-up included) that its histograms gained between the first and the last sample of the cell. Where a histogram is kept by label, the label that gained most. Stages: queue, prefill and, where the engine gives it, decode.';
+
+-- One step of the scheduler is one line of the log: vLLM's with --enable-logging-iteration-details,
+-- SGLang's with --decode-log-interval 1.
+CREATE OR REPLACE VIEW scheduler_step AS
+WITH step AS (
+    SELECT l.run_id, c.cell_id, l.t_ns, l.line, r.engine,
+        list_contains(r.argv, '--enable-mixed-chunk') AS mixed,
+        (l.t_ns - lag(l.t_ns) OVER (PARTITION BY l.run_id ORDER BY l.t_ns)) / 1e6 AS since_ms
+    FROM log_line l JOIN engine_run r USING (run_id)
+    ASOF LEFT JOIN cell c ON l.run_id = c.run_id AND l.t_ns >= c.started_ns
+    WHERE regexp_matches(l.line, 'Iteration\(\d+\): |Prefill batch, |Decode batch, ')),
+vllm AS (
+    SELECT *, regexp_extract(line, 'Iteration\((\d+)\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, (\d+) generation tokens, iteration elapsed time: ([\d.]+) ms.*KV cache usage: ([\d.]+)%',
+        ['step', 'prompts', 'prompt', 'answers', 'answer', 'ms', 'kv']) AS said
+    FROM step WHERE contains(line, 'Iteration(')),
+prefill AS (
+    SELECT *, regexp_extract(line, '#new-seq: (\d+), #new-token: (\d+), #cached-token: (\d+), .*token usage: ([\d.]+), #running-req: (\d+), #queue-req: (\d+), #pending-token: (\d+)',
+        ['prompts', 'prompt', 'cached', 'kv', 'answers', 'queue', 'pending']) AS said
+    FROM step WHERE contains(line, 'Prefill batch, ')),
+decode AS (
+    SELECT *, regexp_extract(line, '#running-req: (\d+), .*token usage: ([\d.]+), .*#queue-req: (\d+)',
+        ['answers', 'kv', 'queue']) AS said
+    FROM step WHERE contains(line, 'Decode batch, '))
+SELECT run_id, cell_id, t_ns, engine, 'step' AS kind,
+    said.prompts::BIGINT AS prefill_requests, said.prompt::BIGINT AS prefill_tokens,
+    said.answers::BIGINT AS decode_requests, said.answer::BIGINT AS decode_tokens,
+    said.ms::DOUBLE AS took_ms, said.kv::DOUBLE / 100 AS kv_used_frac,
+    NULL::BIGINT AS cached_tokens, NULL::BIGINT AS waiting, NULL::BIGINT AS pending_tokens
+FROM vllm
+UNION ALL SELECT run_id, cell_id, t_ns, engine, 'prefill',
+    said.prompts::BIGINT, said.prompt::BIGINT,
+    CASE WHEN mixed THEN said.answers::BIGINT ELSE 0 END,
+    CASE WHEN mixed THEN said.answers::BIGINT ELSE 0 END,
+    since_ms, said.kv::DOUBLE, said.cached::BIGINT, said.queue::BIGINT, said.pending::BIGINT
+FROM prefill
+UNION ALL SELECT run_id, cell_id, t_ns, engine, 'decode',
+    0, 0, said.answers::BIGINT, said.answers::BIGINT,
+    since_ms, said.kv::DOUBLE, NULL, said.queue::BIGINT, NULL
+FROM decode;
+COMMENT ON VIEW scheduler_step IS 'One row a step of the engine''s scheduler, as its log tells it; t_ns is when the harness read the line, after the step. prefill_tokens: prompt tokens computed in the step, of prefill_requests prompts; a prompt that is cut counts in each of its steps. decode_tokens: of decode_requests answers, one each. The step that ends a prompt also gives its first output token, which no field counts. took_ms: of vLLM the time it prints; of SGLang the time since its line before, idle time included. kv_used_frac: of the KV pool (vLLM: of its blocks but one), cached blocks that nobody uses left out. kind: vLLM has one kind of step; SGLang runs prefill or decode, and a prefill that decodes beside only with --enable-mixed-chunk. cached_tokens, waiting (requests in the queue after the step) and pending_tokens (of prompts not yet computed): SGLang alone. cell_id: the cell begun last before the line, warm-up included; NULL before the first.';

@@ -115,6 +115,29 @@ def test_the_body_for_transformers_fixes_the_length_its_own_way() -> None:
     assert sent == {"prompt": " a b", "max_tokens": 7, "temperature": 0, "seed": 3, "stream": True}
 
 
+def test_salts_and_adapters() -> None:
+    def sent(name: str, salt: str = "", adapter: str = "") -> dict[str, object]:
+        ask = ("completions", (5, 6), " a b", 7, 3, "smol")
+        return get(name).request_body(*ask, salt=salt, adapter=adapter)
+
+    for name, model in (("vllm", "a"), ("sglang", "smol:a"), ("emulator", "a")):
+        keyed = sent(name, "red", "a")
+        assert (keyed["cache_salt"], keyed["model"]) == ("red", model)
+        assert "cache_salt" not in sent(name) and sent(name)["model"] == "smol"
+    assert "cache_salt" not in sent("transformers")
+    with pytest.raises(HarnessError, match="transformers: takes no cache salt and no adapter"):
+        sent("transformers", salt="red")
+
+
+def test_where_the_cache_is_emptied() -> None:
+    assert get("vllm").reset_url("http://h") == "http://h/reset_prefix_cache"
+    assert get("sglang").reset_url("http://h") == "http://h/flush_cache"
+    assert get("transformers").reset_url("http://h") is None
+    for tier in ("cpu", "gpu"):
+        env = get("vllm").launch("/m", "smol", 0, tier, 2048, (), ROOT).env
+        assert env["VLLM_SERVER_DEV_MODE"] == "1"
+
+
 def test_an_unknown_server_gets_text() -> None:
     assert body("external")["prompt"] == " a b"
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from harness.engines import get as get_engine
+from harness.engines.external import reset_cache
 from tests.emulate import request_body, running_emulator
 
 
@@ -86,6 +88,28 @@ def test_requests_beyond_the_limit_wait() -> None:
         first = sorted(answer.result()[0]["emulator_ns"] for answer in answers)
         assert first[2] - first[0] > 250_000_000
         assert metric(url, "num_requests_running") == 0
+
+
+def test_a_real_cache_of_blocks_with_salts_adapters_and_a_reset() -> None:
+    options = {"cache_block": 4, "kv_pool_tokens": 16, "served_name": "emulator"}
+    with running_emulator(ttft_ms=1, gap_ms=1, **options) as url:
+
+        def cached(first: int, **changes: Any) -> int:
+            prompt = list(range(first, first + 9))
+            body = request_body(prompt=prompt, max_tokens=1, **changes)
+            last = post(url + "/v1/completions", body)[-2]
+            return last["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+        assert [cached(0), cached(0), cached(0, cache_salt="red"), cached(0, model="a")] == [
+            0,
+            8,
+            0,
+            0,
+        ]
+        reset_cache(get_engine("emulator"), url)
+        assert [cached(0), cached(0)] == [0, 8]
+        assert [cached(100), cached(200), cached(0)] == [0, 0, 0]  # two blocks each, of four
+        assert metric(url, "prefix_cache_hits_total") == 16
 
 
 def test_health_models_and_refusals() -> None:

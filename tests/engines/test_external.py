@@ -78,3 +78,23 @@ def test_a_server_without_usage_is_refused(server: tuple[str, dict[str, bytes]])
     answers["/v1/completions"] = b'data: {"choices": []}\n\n'
     with pytest.raises(HarnessError, match="sends no usage"):
         external.added_tokens(get("external"), url, "a", "completions")
+
+
+def test_emptying_the_cache_checks_the_answer(
+    server: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external, "RESET_PATIENCE_S", 0.0)
+    url, answers = server
+    answers["/reset_prefix_cache"] = b'{"success":true}'
+    external.reset_cache(get("vllm"), url)
+    answers["/flush_cache"] = b"Cache flushed."
+    external.reset_cache(get("sglang"), url)
+    for said in (b'{"success":false}', b"{}", b"[]"):
+        answers["/reset_prefix_cache"] = said
+        with pytest.raises(HarnessError, match=r"vllm: did not empty its prefix cache: .*answered"):
+            external.reset_cache(get("vllm"), url)
+    del answers["/flush_cache"]
+    with pytest.raises(HarnessError, match=r"sglang: did not empty .*answered 404: nothing here"):
+        external.reset_cache(get("sglang"), url)
+    with pytest.raises(HarnessError, match="transformers: has nothing that empties"):
+        external.reset_cache(get("transformers"), url)

@@ -74,6 +74,17 @@ def test_an_engine_does_the_work_it_is_asked_for(name: str) -> None:
         assert "Paris" in text
         if name != "transformers":
             assert pool[-1] == CPU_POOL_TOKENS
+
+            def cached(salt: str = "") -> int:
+                ask = (range(1000, 1300), "", 1, 0, model.served_name)
+                body = engine.request_body("completions", *ask, salt=salt)
+                usage = [e["usage"] for e in stream(launch.port, PATH, body) if e.get("usage")][-1]
+                return (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+
+            whole = {"vllm": 256, "sglang": 299}[name]  # blocks of 128, and pages of 1
+            assert [cached(), cached(), cached("red"), cached()] == [0, whole, 0, whole]
+            external.reset_cache(engine, running.base_url)
+            assert cached() == 0
         pids = running.pids()
     finally:
         running.stop()

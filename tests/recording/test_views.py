@@ -15,6 +15,7 @@ FAILED: dict[str, object] = {
     "chunk_tokens": [],
     "chunk_shared": [],
 }
+ENGINES = ("vllm", "sglang", "transformers")
 
 
 def fill(recording: Recording, cells: list[dict], requests: list[dict]) -> None:
@@ -150,3 +151,35 @@ def test_the_steady_window_leaves_out_ramp_up_and_drain(recording: Recording) ->
     assert recording.con.execute(ask).fetchall() == [(2, 4, 16, 8)]
     whole = recording.con.execute("SELECT output_tok_per_s FROM outcome").fetchall()
     assert whole == [(pytest.approx(28 / 9),)]
+
+
+def test_a_prefix_is_cached_in_whole_blocks_and_never_to_its_last_token(
+    recording: Recording,
+) -> None:
+    """vLLM's block of 128 as it says it itself, SGLang's of one; the prompts have 257 tokens."""
+    labels = "_block_size_resolved=True,block_size=128,hash_block_size=None"
+    run = {"session_id": 1, "model_id": "m", "argv": [], "env": {}, "started_ns": 0}
+    with recording.transaction():
+        recording.insert(
+            "engine_run",
+            [run | {"run_id": i, "engine": e, "variant": e} for i, e in enumerate(ENGINES, 1)],
+        )
+        metric = {"run_id": 1, "t_ns": 1, "name": "vllm:cache_config_info", "value": 1.0}
+        recording.insert("engine_metric", [metric | {"labels": labels}])
+    shared = (0, 1, 127, 128, 255, 256, 257)
+    fill(
+        recording,
+        [cell(i, run_id=i, engine=engine) for i, engine in enumerate(ENGINES, 1)],
+        [
+            request(i, number, prompt_tokens=257, shared_prefix_tokens=tokens)
+            for i in (1, 2, 3)
+            for number, tokens in enumerate((*shared, None), 1)
+        ],
+    )
+    ask = "SELECT list(predicted_tokens ORDER BY request_id) FROM cached_prefix WHERE engine = ?"
+    found = [recording.con.execute(ask, [engine]).fetchall()[0][0] for engine in ENGINES]
+    assert found == [
+        [0, 0, 0, 128, 128, 256, 256],
+        [0, 1, 127, 128, 255, 256, 256],
+        [None] * 7,  # an engine that has no such cache
+    ]

@@ -59,7 +59,7 @@ def _about(episode: str, tier: str, odd: str) -> dict[str, list[dict[str, Any]]]
     return {
         "recording": [
             {
-                "schema_version": 2,
+                "schema_version": 3,
                 "recording_id": f"20261130-{tier}-1{odd}",
                 "episode": episode,
                 "tier": tier,
@@ -148,28 +148,52 @@ def _insert(db: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, Any]
 
 
 EPISODE = """\
+{% extends "spine.md" %}
 {# A stand-in episode that uses every helper. #}
-The median of vLLM at 64 tokens is {{ n("ttft_one.ms", ".1f", engine="vllm") }} ms, and the repeats
-were {{ declared("tier.cpu.repeats") }}. The cache takes
+
+{% block question %}
+How long does it take?
+{% endblock %}
+
+{% block prediction %}
+The cache takes
 {{ computed("2 * layers * heads * dim * 2", ",.0f",
             layers=value("config.layers"), heads=3, dim=64) }}
 bytes a token ({{ cited("23,040 bytes", "a source", "https://example.org/") }}).
-{% if value("ttft_one.ms", engine="vllm") < value("ttft_one.ms", engine="sglang") -%}
-vLLM is first.{% endif %}
+{% endblock %}
 
-## Figures
+{% block setup %}
+The repeats were {{ declared("tier.cpu.repeats") }}.
+{% endblock %}
+
+{% block result %}
+The median of vLLM at 64 tokens is {{ n("ttft_one.ms", ".1f", engine="vllm") }} ms.
+
+### Figures
 
 {{ figure("ttft", caption="TTFT against prompt length.") }}
 
 {{ figure("timeline", kind="recorded+computed") }}
 
-## Table
+### Table
 
 {{ table("texts", columns={"engine": "Engine", "output_text": "Text"}) }}
 
 {{ value("one_text.output_text") }}
+{% endblock %}
 
+{% block gap %}
+{% if value("ttft_one.ms", engine="vllm") < value("ttft_one.ms", engine="sglang") -%}
+vLLM is first.{% endif %}
+{% endblock %}
+
+{% block not_shown %}
 {{ not_recorded("gpu") }}
+{% endblock %}
+
+{% block try_it %}
+{{ try_it("wait") }}
+{% endblock %}
 """
 
 QUERIES = """\
@@ -200,7 +224,43 @@ SELECT engine, first_token_ns / 1e6 AS ttft_ms, (last_token_ns - first_token_ns)
        finish_reason
 FROM cell JOIN request USING (cell_id)
 WHERE cell.prompt_tokens = 1024 AND cell.repeat = 2 ORDER BY engine;
+
+-- name: wait_constants
+SELECT engine, regr_slope((first_token_ns - sent_ns) / 1e6, cell.prompt_tokens) AS slope_ms
+FROM cell JOIN request r USING (cell_id) WHERE cell.prompt_tokens < 512 GROUP BY engine;
+
+-- name: wait_points
+SELECT engine, cell.prompt_tokens, any_value(r.output_tokens) AS output_tokens,
+    avg((first_token_ns - sent_ns) / 1e6) AS ttft_ms,
+    CASE WHEN cell.prompt_tokens < 512 THEN 'fit' ELSE 'check' END AS part
+FROM cell JOIN request r USING (cell_id) GROUP BY ALL ORDER BY engine, cell.prompt_tokens;
 """
+
+MODEL = '''\
+"""The small model of the stand-in episode."""
+
+from harness.render.model import Input, Output, model
+
+
+@model(
+    formula="TTFT = slope × prompt tokens\\nwhole = TTFT + output tokens",
+    inputs=[
+        Input("engine", "Engine", ["vllm", "sglang"]),
+        Input("prompt_tokens", "Prompt", [64, 512, 2048], default=512, unit="tokens"),
+        Input("output_tokens", "Answer", [1, 8], unit="tokens"),
+    ],
+    outputs=[
+        Output("ttft_ms", "Time to first token", "ms", ",.1f", within=0.6),
+        Output("whole_ms", "Whole answer", "ms", ".0f"),
+    ],
+    constants="wait_constants",
+    check="wait_points",
+)
+def wait(prompt_tokens: float, output_tokens: float, slope_ms: float) -> dict[str, float]:
+    """How long is the wait?"""
+    ttft_ms = slope_ms * prompt_tokens
+    return {"ttft_ms": ttft_ms, "whole_ms": ttft_ms + output_tokens}
+'''
 
 CHARTS = '''\
 """Charts of the stand-in episode."""
@@ -243,12 +303,15 @@ def timeline(timeline: DataFrame) -> go.Figure:
     return figure
 '''
 
-DECLARATION = '[episode]\nnumber = "00"\n\n[tier.cpu]\nrepeats = 3\n'
+DECLARATION = (
+    '[episode]\nnumber = "00"\n\n[tier.cpu]\nmodel = "m"\nengines = ["vllm"]\nrepeats = 3\n'
+)
 
 
 def episode(folder: Path) -> None:
     """Writes the stand-in episode into episodes/00-warm-up."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {"episode.md": EPISODE, "queries.sql": QUERIES, "charts.py": CHARTS}
+    files |= {"model.py": MODEL}
     for name, content in (files | {"experiment.toml": DECLARATION}).items():
         (folder / name).write_text(content, encoding="utf-8")
