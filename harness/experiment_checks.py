@@ -1,0 +1,177 @@
+"""What a declaration must hold to be recorded: each rule names the file and the key it fails on."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.recording.statistics import samples_needed
+from harness.toml_values import require
+
+if TYPE_CHECKING:
+    from harness.experiment import Sweep, Tier
+
+ENDPOINTS = ("completions", "chat")
+LOADS = ("closed", "constant", "poisson", "gamma", "stages", "trace")
+ABOVE_ZERO = (
+    *("prompt_tokens", "output_tokens", "in_flight", "rate_per_s", "capacity_frac", "min_requests"),
+    *("burstiness", "time_scale", "trace_block_tokens", "metrics_hz", "turns", "processes"),
+    "documents",
+)
+RATES = ("constant", "poisson", "gamma")
+# A key that another kind of load would ignore is refused: which kinds take it.
+LOAD_KEYS = {
+    "in_flight": ("closed",),
+    "rounds": ("closed",),
+    "min_duration_s": ("closed", *RATES),
+    "max_requests": ("closed", "trace"),
+    "rate_per_s": RATES,
+    "capacity_frac": RATES,
+    "capacity_of": RATES,
+    "burstiness": ("gamma",),
+    "stages": ("stages",),
+    "ramp": ("stages",),
+    "trace": ("trace",),
+    "time_scale": ("trace",),
+    "trace_block_tokens": ("trace",),
+    "connections": ("stages", "trace", *RATES),
+    "front_cap": ("stages", "trace", *RATES),
+    "search_steps": RATES,
+    "turns": ("closed", "stages", *RATES),
+    "mix": ("closed", "stages", *RATES),
+    "shared_tokens": ("closed", "stages", *RATES),
+}
+SHARING_KEYS = ("shared_at", "documents", "salts", "adapters")
+SEARCH_KEYS = ("search_frac", "slo_ttft_ms", "slo_tpot_ms", "slo_quantile")
+LENGTHS_BY = ("ignore_eos", "min_tokens")
+
+
+def check_tier(path: Path, where: str, tier: "Tier") -> None:
+    """What a tier needs beside its sweeps."""
+    require(path, f"{where}.sweep", bool(tier.sweeps), "at least one [[sweep]] is needed")
+    require(path, f"{where}.engines", bool(tier.engines), "at least one engine is needed")
+    require(path, f"{where}.repeats", tier.repeats >= 1, "must be at least 1")
+    require(path, f"{where}.price_unit", tier.price_unit in ("core", "gpu"), "core or gpu")
+    for key, named in (("flags", tier.flags), ("variant", tier.variants)):
+        unknown = ", ".join(sorted(set(named) - set(tier.engines)))
+        require(path, f"{where}.{key}", not unknown, f"no engine {unknown} here")
+    require(path, f"{where}.request_timeout_s", tier.request_timeout_s > 0, "must be above 0")
+    apart = tier.client_core not in tier.engine_cores
+    require(path, f"{where}.client_core", apart, "is one of engine_cores")
+    require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
+    names = [sweep.name for sweep in tier.sweeps]
+    require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
+
+
+def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
+    """What a sweep needs for its kind of load, and of the tier around it."""
+    _check_values(path, where, sweep)
+    needed = {"closed": "in_flight", "stages": "stages", "trace": "trace"}.get(sweep.load)
+    kinds = ("rate_per_s", "capacity_frac", "search_steps")
+    levels = [key for key in kinds if getattr(sweep, key)]
+    if needed:
+        require(path, f"{where}.{needed}", bool(getattr(sweep, needed)), "must not be empty")
+    else:
+        said = "needs rate_per_s, capacity_frac or search_steps, and one alone"
+        require(path, where, len(levels) == 1, said)
+    for key in LOAD_KEYS:
+        mine = sweep.load in LOAD_KEYS[key]
+        default = next(f.default for f in fields(sweep) if f.name == key)
+        require(path, f"{where}.{key}", mine or getattr(sweep, key) == default, "of another load")
+    if sweep.load == "closed":
+        enough = sweep.processes <= min(sweep.in_flight)
+        require(path, f"{where}.processes", enough, "more than the requests in flight")
+    else:
+        require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
+    if sweep.capacity_frac or sweep.search_steps:
+        closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
+        require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
+        base = closed[sweep.capacity_of]
+        have = set(base.engines or tier.engines)
+        asked = sweep.engines or tier.engines
+        lacking = {v for v in asked if not {v, tier.variant(v).engine} & have}
+        lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
+        same = not lacking and not lacking_tokens
+        require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
+    for rate, duration_s in sweep.stages:
+        good = rate >= 0 and duration_s > 0
+        require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
+    if sweep.load == "closed" and sweep.min_duration_s:
+        most = max(sweep.min_requests, sweep.rounds * max(sweep.in_flight))
+        enough = sweep.max_requests >= most
+        needed = f"needed with min_duration_s, and at least {most}"
+        require(path, f"{where}.max_requests", enough, needed)
+    _check_prompts(path, where, sweep)
+    _check_search(path, where, sweep)
+    unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
+    require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
+    longest = sweep.longest_tokens()
+    fits = longest <= tier.max_model_tokens
+    require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
+
+
+def _check_values(path: Path, where: str, sweep: "Sweep") -> None:
+    """What holds for each key alone."""
+    require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
+    require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
+    require(path, f"{where}.length_by", sweep.length_by in LENGTHS_BY, f"one of {LENGTHS_BY}")
+    require(path, f"{where}.prompt_tokens", bool(sweep.prompt_tokens), "must not be empty")
+    once = len(set(sweep.prompt_tokens)) == len(sweep.prompt_tokens)
+    require(path, f"{where}.prompt_tokens", once, "a length stands there twice")
+    for key in ABOVE_ZERO:
+        value = getattr(sweep, key)
+        lowest = min(value, default=1) if isinstance(value, tuple) else value
+        require(path, f"{where}.{key}", lowest > 0, "must be above 0")
+    for key in (
+        "warmup_requests",
+        "min_duration_s",
+        "think_s",
+        "turn_tokens",
+        "logprobs",
+        "repeats",
+        "rounds",
+        "max_requests",
+    ):
+        require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
+
+
+def _check_prompts(path: Path, where: str, sweep: "Sweep") -> None:
+    """What the prompts of a sweep are made of."""
+    above = all(value > 0 for kind in sweep.mix for value in kind)
+    require(path, f"{where}.mix", above, "lengths and weights must be above 0")
+    require(path, f"{where}.mix", not sweep.mix or sweep.turns == 1, "sessions have no mix")
+    for key in SHARING_KEYS:
+        default = next(f.default for f in fields(sweep) if f.name == key)
+        mine = bool(sweep.shared_tokens) or getattr(sweep, key) == default
+        require(path, f"{where}.{key}", mine, "of a sweep with shared_tokens")
+    if sweep.shared_tokens:
+        above = min(sweep.shared_tokens) >= 0
+        require(path, f"{where}.shared_tokens", above, "must not be negative")
+        require(path, f"{where}.shared_at", sweep.shared_at in ("start", "end"), "start or end")
+        alone = sweep.turns == 1 and not sweep.mix
+        require(path, f"{where}.shared_tokens", alone, "neither with turns nor with a mix")
+        require(path, f"{where}.cold", not sweep.cold, "must be false where prompts share tokens")
+    require(path, f"{where}.salts", bool(sweep.salts), "must not be empty")
+    require(path, f"{where}.adapters", bool(sweep.adapters), "must not be empty")
+
+
+def _check_search(path: Path, where: str, sweep: "Sweep") -> None:
+    """What a search for the highest rate needs."""
+    require(path, f"{where}.search_steps", sweep.search_steps >= 0, "must not be negative")
+    for key in SEARCH_KEYS:
+        default = next(f.default for f in fields(sweep) if f.name == key)
+        mine = bool(sweep.search_steps) or getattr(sweep, key) == default
+        require(path, f"{where}.{key}", mine, "of a sweep with search_steps")
+    if not sweep.search_steps:
+        return
+    shares = sweep.search_frac
+    rising = len(shares) == 2 and 0 < shares[0] < shares[1]
+    require(path, f"{where}.search_frac", rising, "two shares of the capacity, the lower one first")
+    bounds = (sweep.slo_ttft_ms, sweep.slo_tpot_ms)
+    require(
+        path, f"{where}.slo_ttft_ms", min(bounds) >= 0 < max(bounds), "a bound above 0 is needed"
+    )
+    inside = 0 < sweep.slo_quantile < 1
+    require(path, f"{where}.slo_quantile", inside, "a share between 0 and 1")
+    needed = samples_needed(100 * sweep.slo_quantile)
+    enough = f"takes {needed} requests, min_requests has {sweep.min_requests}"
+    require(path, f"{where}.slo_quantile", sweep.min_requests >= needed, enough)
