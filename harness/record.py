@@ -22,6 +22,7 @@ from harness import __version__
 from harness.cell import Target, run_cell
 from harness.engines import environments, external, models
 from harness.engines import get as get_engine
+from harness.engines.redact import redact
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Tier, find, load
 from harness.load.ceiling import newest_calibration
@@ -45,6 +46,7 @@ def record(
     tier = _tier(experiment, asked)
     engines = _engines(tier, asked)
     _require_cores(experiment, tier)
+    _require_no_secrets(experiment, tier, engines)
     model = _set_up(asked, tier, engines)
     recording = _open(asked, experiment, tier, engines)
     try:
@@ -111,6 +113,17 @@ def _require_cores(experiment: Experiment, tier: Tier) -> None:
             f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
             f"may not use; it has {sorted(os.sched_getaffinity(0))}"
         )
+
+
+def _require_no_secrets(experiment: Experiment, tier: Tier, engines: tuple[str, ...]) -> None:
+    """Of all variants, before anything is recorded: one of the last must not stop a long run."""
+    for name in engines:
+        flags = list(tier.variant(name).flags)
+        if redact(flags) != flags:
+            raise HarnessError(
+                f"{experiment.path}: the flags of {name} in tier.{tier.name} hold a secret, "
+                "and the declaration becomes part of the recording: pass it in the environment"
+            )
 
 
 def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> models.Model:

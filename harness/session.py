@@ -100,11 +100,6 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         )
         recording.update_run(run_id, stopped_ns=time.monotonic_ns())
         return
-    if redact(list(variant.flags)) != list(variant.flags):
-        raise HarnessError(
-            f"{session.experiment.path}: the flags of {name} in tier.{tier.name} hold a secret, "
-            "and the declaration becomes part of the recording: pass it in the environment"
-        )
     launch = engine.launch(
         model_dir=model.path,
         served_name=model.served_name,

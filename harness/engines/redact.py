@@ -37,6 +37,9 @@ _PLAIN_BESIDE_TOKEN = {
     "eos",
     "pad",
     "unk",
+    "threshold",
+    "budget",
+    "limit",
 }
 
 _BARE = [  # secrets that show by their shape
