@@ -2,7 +2,8 @@
 
 The load runs in processes of its own, on the client's core; this process samples telemetry while
 it waits and parses what was received only after the measured phase is over. Nothing here grows with
-the number of requests but 24 bytes a request: a cell may have a million.
+the number of requests but 24 bytes a request: a cell may have a million. Where prompts share tokens
+by plan it is the words of each prompt and some hundred bytes: such a cell has thousands at most.
 """
 
 import json
@@ -81,7 +82,7 @@ class _Planned:
         self.output_tokens.append(work.output_tokens)
         self.sessions.append(work.session or 0)
         self.turns.append(work.turn or 0)
-        if work.shared_prefix_tokens is not None:
+        if work.shared_prefix_tokens is not None or work.salt or work.adapter:
             self.sharing[len(self.hashes)] = {
                 "shared_prefix_tokens": work.shared_prefix_tokens,
                 "salt": work.salt or None,

@@ -64,15 +64,16 @@ class Sweep:
     warm-up's.
 
     shared_tokens: how many tokens of each measured prompt come from a text that the prompts share,
-    at most the whole; the rest is its own. shared_at: "start" or "end" of the prompt. documents:
-    how many such texts there are; the prompts take them in turn, and likewise salts (cache salts)
-    and adapters (of LoRA), "" for none. reset_cache: the engine's prefix cache is emptied before
-    each cell. front_cap: connections is a cap in front of the server by intent.
+    at most the whole; the rest is its own. For completions alone. shared_at: "start" or "end" of
+    the prompt. documents: how many such texts there are; the prompts take them in turn, and
+    likewise salts (cache salts) and adapters (of LoRA), "" for none. reset_cache: the engine's
+    prefix cache is emptied before each cell. front_cap: connections is a cap in front of the server
+    by intent.
 
     search_steps: instead of rates, so many steps of a bisection for the highest rate at which the
     objective holds, between two shares of the capacity (search_frac): TTFT from the scheduled time
     and TPOT of the share slo_quantile of all requests are at most slo_ttft_ms and slo_tpot_ms, 0
-    for no bound.
+    for no bound. It needs min_requests connections, so that it is the server that is overloaded.
 
     priorities: sent with the measured requests, in turn; empty for none.
 

@@ -73,25 +73,15 @@ def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
     else:
         said = "needs rate_per_s, capacity_frac or search_steps, and one alone"
         require(path, where, len(levels) == 1, said)
-    for key in LOAD_KEYS:
-        mine = sweep.load in LOAD_KEYS[key]
-        default = next(f.default for f in fields(sweep) if f.name == key)
-        require(path, f"{where}.{key}", mine or getattr(sweep, key) == default, "of another load")
+    for key, loads in LOAD_KEYS.items():
+        _default_unless(sweep.load in loads, path, where, sweep, key, "of another load")
     if sweep.load == "closed":
         enough = sweep.processes <= min(sweep.in_flight)
         require(path, f"{where}.processes", enough, "more than the requests in flight")
     else:
         require(path, f"{where}.connections", sweep.connections > 0, "must be above 0")
     if sweep.capacity_frac or sweep.search_steps:
-        closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
-        require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
-        base = closed[sweep.capacity_of]
-        have = set(base.engines or tier.engines)
-        asked = sweep.engines or tier.engines
-        lacking = {v for v in asked if not {v, tier.variant(v).engine} & have}
-        lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
-        same = not lacking and not lacking_tokens
-        require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
+        _check_capacity(path, where, sweep, tier)
     for rate, duration_s in sweep.stages:
         good = rate >= 0 and duration_s > 0
         require(path, f"{where}.stages", good, "pairs of a rate and a duration above 0")
@@ -107,6 +97,31 @@ def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
     longest = sweep.longest_tokens()
     fits = longest <= tier.max_model_tokens
     require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
+
+
+def _check_capacity(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
+    """That the capacity which the rates are shares of is recorded before them."""
+    closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
+    require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
+    base = closed[sweep.capacity_of]
+    have = set(base.engines or tier.engines)
+    asked = sweep.engines or tier.engines
+    lacking = {v for v in asked if not {v, tier.variant(v).engine} & have}
+    lacking_tokens = set(sweep.prompt_tokens) - set(base.prompt_tokens)
+    same = not lacking and not lacking_tokens
+    require(path, f"{where}.capacity_of", same, "lacks an engine or a length of this sweep")
+    place = {variant: at for at, variant in enumerate(tier.engines)}
+    plain = {v: tier.variant(v).engine for v in asked if v in place and v not in have}
+    early = ", ".join(v for v in plain if place[v] < place.get(plain[v], 0))
+    require(path, f"{where}.engines", not early, f"{early}: comes before its plain engine")
+
+
+def _default_unless(
+    taken: bool, path: Path, where: str, sweep: "Sweep", key: str, said: str
+) -> None:
+    """A key that would be ignored is refused."""
+    default = next(f.default for f in fields(sweep) if f.name == key)
+    require(path, f"{where}.{key}", taken or getattr(sweep, key) == default, said)
 
 
 def _check_values(path: Path, where: str, sweep: "Sweep") -> None:
@@ -140,13 +155,14 @@ def _check_prompts(path: Path, where: str, sweep: "Sweep") -> None:
     require(path, f"{where}.mix", above, "lengths and weights must be above 0")
     require(path, f"{where}.mix", not sweep.mix or sweep.turns == 1, "sessions have no mix")
     for key in SHARING_KEYS:
-        default = next(f.default for f in fields(sweep) if f.name == key)
-        mine = bool(sweep.shared_tokens) or getattr(sweep, key) == default
-        require(path, f"{where}.{key}", mine, "of a sweep with shared_tokens")
+        shares = bool(sweep.shared_tokens)
+        _default_unless(shares, path, where, sweep, key, "of a sweep with shared_tokens")
     if sweep.shared_tokens:
         above = min(sweep.shared_tokens) >= 0
         require(path, f"{where}.shared_tokens", above, "must not be negative")
         require(path, f"{where}.shared_at", sweep.shared_at in ("start", "end"), "start or end")
+        own = sweep.endpoint == "completions"  # a chat template is shared beside our words
+        require(path, f"{where}.endpoint", own, "completions alone with shared_tokens")
         alone = sweep.turns == 1 and not sweep.mix
         require(path, f"{where}.shared_tokens", alone, "neither with turns nor with a mix")
         require(path, f"{where}.cold", not sweep.cold, "must be false where prompts share tokens")
@@ -158,9 +174,8 @@ def _check_search(path: Path, where: str, sweep: "Sweep") -> None:
     """What a search for the highest rate needs."""
     require(path, f"{where}.search_steps", sweep.search_steps >= 0, "must not be negative")
     for key in SEARCH_KEYS:
-        default = next(f.default for f in fields(sweep) if f.name == key)
-        mine = bool(sweep.search_steps) or getattr(sweep, key) == default
-        require(path, f"{where}.{key}", mine, "of a sweep with search_steps")
+        searches = bool(sweep.search_steps)
+        _default_unless(searches, path, where, sweep, key, "of a sweep with search_steps")
     if not sweep.search_steps:
         return
     shares = sweep.search_frac
@@ -175,3 +190,7 @@ def _check_search(path: Path, where: str, sweep: "Sweep") -> None:
     needed = samples_needed(100 * sweep.slo_quantile)
     enough = f"takes {needed} requests, min_requests has {sweep.min_requests}"
     require(path, f"{where}.slo_quantile", sweep.min_requests >= needed, enough)
+    # Where they run out, requests are late in the client and an overloaded step says nothing.
+    open_enough = sweep.front_cap or sweep.connections >= sweep.min_requests
+    few = f"a search needs at least min_requests = {sweep.min_requests}"
+    require(path, f"{where}.connections", open_enough, few)

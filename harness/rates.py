@@ -26,6 +26,7 @@ SELECT c.rate_per_s, c.reasons,
         >= $quantile * count(*)
 FROM cell c JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
 WHERE c.variant = $variant AND c.sweep = $sweep AND c.prompt_tokens = $prompt_tokens
+    AND c.shared_tokens IS NOT DISTINCT FROM $shared_tokens
     AND c.repeat = $repeat AND c.search_step < $step
 GROUP BY c.search_step, c.rate_per_s, c.reasons ORDER BY c.search_step
 """
@@ -55,6 +56,7 @@ def bracket(recording: Recording, tier: Tier, cell: Cell) -> tuple[float, float]
             "variant": cell.variant,
             "sweep": sweep.name,
             "prompt_tokens": cell.level.prompt_tokens,
+            "shared_tokens": cell.level.shared_tokens,
             "repeat": cell.repeat,
             "step": cell.level.search_step,
             "quantile": sweep.slo_quantile,

@@ -20,14 +20,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from harness import __version__
 from harness.cell import Target, run_cell
-from harness.engines import environments, external, models
+from harness.engines import adapters, environments, external, models
 from harness.engines import get as get_engine
-from harness.engines.redact import redact
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Tier, find, load
 from harness.load.ceiling import newest_calibration
 from harness.rates import rate_per_s
 from harness.recording.store import Recording, sha256
+from harness.requirements import require_able, require_cores, require_no_secrets
 from harness.schedule import Cell, cells
 from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
 from harness.telemetry import machine
@@ -45,13 +45,14 @@ def record(
     experiment = load(find(asked.root, asked.episode) / "experiment.toml")
     tier = _tier(experiment, asked)
     engines = _engines(tier, asked)
-    _require_cores(experiment, tier)
-    _require_no_secrets(experiment, tier, engines)
+    planned = cells(experiment, tier, engines)
+    require_cores(experiment, tier)
+    require_no_secrets(experiment, tier, engines)
+    require_able(experiment, tier, planned)
     model = _set_up(asked, tier, engines)
     recording = _open(asked, experiment, tier, engines)
     try:
         _require_same_model(recording, model)
-        planned = cells(experiment, tier, engines)
         done = recording.done()
         missing = [cell for cell in planned if cell.position not in done]
         if missing:
@@ -106,33 +107,16 @@ def _engines(tier: Tier, asked: Request) -> tuple[str, ...]:
     return (asked.engine,)
 
 
-def _require_cores(experiment: Experiment, tier: Tier) -> None:
-    lacking = {*tier.engine_cores, tier.client_core} - os.sched_getaffinity(0)
-    if lacking:
-        raise HarnessError(
-            f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
-            f"may not use; it has {sorted(os.sched_getaffinity(0))}"
-        )
-
-
-def _require_no_secrets(experiment: Experiment, tier: Tier, engines: tuple[str, ...]) -> None:
-    """Of all variants, before anything is recorded: one of the last must not stop a long run."""
-    for name in engines:
-        flags = list(tier.variant(name).flags)
-        if redact(flags) != flags:
-            raise HarnessError(
-                f"{experiment.path}: the flags of {name} in tier.{tier.name} hold a secret, "
-                "and the declaration becomes part of the recording: pass it in the environment"
-            )
-
-
 def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> models.Model:
     """Everything that a recording needs, before anything is begun."""
     if asked.url:
         return models.external_model(asked.url, asked.model or external.first_model(asked.url))
     for name in dict.fromkeys(tier.variant(variant).engine for variant in engines):
         environments.ensure(get_engine(name), tier.name, asked.root)
-    return models.ensure_model(asked.model or tier.model, asked.root)
+    model = models.ensure_model(asked.model or tier.model, asked.root)
+    for name in engines:
+        adapters.with_models(tier.variant(name).flags, model, asked.root)
+    return model
 
 
 def _open(
@@ -281,10 +265,11 @@ def _worklist(session: Session, target: Target, cell: Cell) -> Worklist:
         added = external.added_tokens(
             target.engine, target.base_url, target.served_name, level.sweep.endpoint
         )
-    if level.prompt_tokens <= added:
+    shortest = min([level.prompt_tokens, *(prompt for prompt, _, _ in level.sweep.mix)])
+    if shortest <= added:
         raise HarnessError(
             f"{target.engine.name}: adds {added} tokens to every prompt at "
-            f"{level.sweep.endpoint}, so a prompt of {level.prompt_tokens} can't be sent"
+            f"{level.sweep.endpoint}, so a prompt of {shortest} can't be sent"
         )
     return Worklist(
         cell=cell,

@@ -1,7 +1,7 @@
 """The cells of a declaration, in the order in which they are recorded."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -58,10 +58,11 @@ def levels(tier: Tier) -> Iterator[Level]:
     """Every load level of a tier, as declared."""
     number, shared = 0, dict[int, int]()
     for sweep in tier.sweeps:
-        for tokens, cut in product(sweep.prompt_tokens, sweep.shared_tokens or (None,)):
-            for load in _loads(sweep):
+        for tokens in sweep.prompt_tokens:
+            shared_tokens = dict.fromkeys(min(each, tokens) for each in sweep.shared_tokens)
+            each_cut: Iterable[int | None] = shared_tokens or (None,)
+            for in_common, load in product(each_cut, _loads(sweep)):
                 own = shared.setdefault(tokens, number) if sweep.same_prompts else number
-                in_common = None if cut is None else min(cut, tokens)
                 yield Level(sweep, own, tokens, in_common, **load)
                 number += own == number
 

@@ -26,7 +26,8 @@ from harness.workload import (
 class Work:
     """One request. due_ns: since the measured phase began; None in a closed loop and for a later
     turn, which is due think_ns after the answer before it. shared_prefix_tokens: in common with one
-    planned before it in its cell, None where nothing is shared by plan."""
+    planned before it in its cell, None where nothing is shared by plan or the server adds tokens,
+    which are shared too."""
 
     phase: str
     prompt: Prompt
@@ -84,11 +85,16 @@ class Worklist:
         longest = max([level.prompt_tokens, *(prompt for prompt, _, _ in level.sweep.mix)])
         return prompts(
             seed=self.seeds.prompts,
-            repeat=1 if level.sweep.same_prompts else self.cell.repeat,
+            repeat=self._repeat,
             level=level.number,
             n_tokens=longest - self.added_tokens,
             ids=self.words,
         )
+
+    @property
+    def _repeat(self) -> int:
+        """Whose prompts: those of the first repeat where all are to send the same."""
+        return 1 if self.cell.level.sweep.same_prompts else self.cell.repeat
 
     def _due_ns(self) -> Iterator[int | None]:
         """One due time a request, or a session; it ends where the cell has all that it needs."""
@@ -118,12 +124,13 @@ class Worklist:
         sweep, level = self.cell.level.sweep, self.cell.level
         if not sweep.mix:
             yield from ((prompt, sweep.output_tokens) for prompt in made)
-        rng = random.Random(f"{self.seeds.prompts}:{self.cell.repeat}:{level.number}:mix")
-        while sweep.mix:
+            return
+        rng = random.Random(f"{self.seeds.prompts}:{self._repeat}:{level.number}:mix")
+        while True:
             block = [kind for kind in sweep.mix for _ in range(kind[2])]
             rng.shuffle(block)
             for prompt_tokens, output_tokens, _ in block:
-                n_tokens = max(prompt_tokens - self.added_tokens, 1)
+                n_tokens = prompt_tokens - self.added_tokens
                 yield cut(next(made), n_tokens, self.words), output_tokens
 
     def _sharing(self, made: Iterator[Prompt], warmup: list[Work], tokens: int) -> Iterator[Work]:
@@ -143,7 +150,7 @@ class Worklist:
                 prompt,
                 sweep.output_tokens,
                 due_ns,
-                shared_prefix_tokens=longest,
+                shared_prefix_tokens=None if self.added_tokens else longest,
                 salt=salt,
                 adapter=adapter,
             )

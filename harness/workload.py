@@ -11,7 +11,7 @@ share a prefix with another that the same engine process has seen: every prompt 
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -121,12 +121,13 @@ def cut(prompt: Prompt, n_tokens: int, ids: dict[str, int] | None) -> Prompt:
 def share(
     own: Prompt, seed: int, document: int, tokens: int, at: str, ids: dict[str, int] | None
 ) -> Prompt:
-    """The prompt with its first or last tokens (at: start or end) from a text shared by others.
+    """The prompt with its first or last tokens (at: start or end) from a text shared by others,
+    at most all of them.
 
     A document is the same words for a seed, whatever the repeat, and tokens are its first ones. Two
     documents differ from their first word on.
     """
-    vocabulary = words()
+    vocabulary, tokens = words(), min(tokens, own.n_tokens)
     rng = random.Random(f"{seed}:document:{document}")
     text = [vocabulary[document % len(vocabulary)], *rng.choices(vocabulary, k=own.n_tokens)]
     rest = own.text.split()[: own.n_tokens - tokens]
@@ -134,7 +135,7 @@ def share(
     return _prompt(shared + rest if at == "start" else rest + shared, ids)
 
 
-def common_prefix(first: tuple[str, ...], second: tuple[str, ...]) -> int:
+def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
     """Length of the longest prefix that two sequences have in common."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))

@@ -1,8 +1,15 @@
 """What was planned for a request is found again by its number."""
 
-from harness.cell import _Planned
-from harness.worklist import Work
+import json
+from pathlib import Path
+from typing import Any
+
+from harness.cell import Target, _Planned, _requests
+from harness.engines import get as get_engine
+from harness.schedule import cells
+from harness.worklist import Work, Worklist
 from harness.workload import Prompt
+from tests.test_worklist import SHARING, declared
 
 
 def test_a_request_finds_its_prompt_lengths_and_turn() -> None:
@@ -24,5 +31,24 @@ def test_a_request_finds_its_prompt_lengths_and_turn() -> None:
     shared = Work("measured", prompts[1], 5, shared_prefix_tokens=64, salt="red")
     found = planned.of(planned.add(shared, added_tokens=0))
     assert (found["shared_prefix_tokens"], found["salt"], found["adapter"]) == (64, "red", None)
+    unknown = planned.of(planned.add(Work("measured", prompts[1], 5, adapter="a"), added_tokens=7))
+    keys = ("shared_prefix_tokens", "salt", "adapter")
+    assert [unknown[key] for key in keys] == [None, None, "a"]
     found = planned.of(turn)
     assert (found["session"], found["turn"], found["asked_prompt_tokens"]) == (70_000, 2, 3 + 7)
+
+
+def test_what_the_sweep_declares_for_a_request_is_in_its_body(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"salts": ["", "red"], "adapters": ["a"], "priorities": [1, 0, 0]}
+    keys |= {"shared_tokens": [8], "length_by": "min_tokens"}
+    experiment = declared(tmp_path, **SHARING, **keys)
+    tier = experiment.tiers["cpu"]
+    cell = cells(experiment, tier, ("a",))[0]
+    worklist = Worklist(cell, tier, experiment.seeds, None, 0, None, tmp_path)
+    target = Target(get_engine("emulator"), "", "m", lambda: True, list, str)
+    made = _requests(worklist, target, _Planned())
+    bodies = [json.loads(request.body) for request in made]  # one of warm-up and four measured
+    assert [body.get("priority") for body in bodies] == [None, 1, 0, 0, 1]
+    assert [body.get("cache_salt") for body in bodies] == [None, None, "red", None, "red"]
+    assert [body["model"] for body in bodies] == ["m", *["a"] * 4]
+    assert all(body["min_tokens"] == 4 and "ignore_eos" not in body for body in bodies)

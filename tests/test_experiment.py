@@ -127,6 +127,7 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("in_flight = 1", f"{SHARED}[-1]"), "shared_tokens: must not be negative"),
         (("in_flight = 1", f'{SHARED}[8]\nshared_at = "top"'), "shared_at: start or end"),
         (("in_flight = 1", f"{SHARED}[8]\nturns = 2"), "shared_tokens: neither with turns"),
+        (('"completions"', '"chat"\ncold = false\nshared_tokens = [8]'), "endpoint: completions"),
         (("in_flight = 1", "in_flight = 1\ndocuments = 2"), "documents: of a sweep with shared"),
         (("in_flight = 1", 'in_flight = 1\nsalts = ["a"]'), "salts: of a sweep with shared"),
         (("in_flight = 1", "in_flight = 1\nfront_cap = true"), "front_cap: of another load"),
@@ -175,10 +176,13 @@ min_requests = 64
         (("steps = 4", "steps = 4\nsearch_frac = [1.2, 0.2]"), "sweep[1].search_frac: two shares"),
         (("= 0.9", "= 1"), "sweep[1].slo_quantile: a share between 0 and 1"),
         (("= 0.9", "= 0.95"), "slo_quantile: takes 130 requests, min_requests has 64"),
+        (("connections = 64", "connections = 63"), "connections: a search needs at least min_"),
     ],
 )
 def test_a_search_says_what_it_lacks(tmp_path: Path, change: tuple[str, str], named: str) -> None:
     experiment.load(write(tmp_path, DECLARATION + SEARCH))
+    capped = SEARCH.replace("connections = 64", "connections = 8\nfront_cap = true")
+    experiment.load(write(tmp_path, DECLARATION + capped))
     with pytest.raises(HarnessError) as caught:
         experiment.load(write(tmp_path, DECLARATION + SEARCH.replace(*change)))
     assert named in str(caught.value)

@@ -22,7 +22,7 @@ prompt_tokens = [8]
 output_tokens = 4
 load = "poisson"
 capacity_of = "length"
-connections = 8
+connections = 16
 warmup_requests = 1
 min_requests = 11
 """
@@ -87,6 +87,9 @@ def test_a_variant_outside_of_the_closed_sweep_gets_the_load_of_its_plain_engine
     text = text.replace("[[tier", '[tier.cpu.variant.capped]\nengine = "a"\n\n[[tier', 1)
     tier, (half,) = planned(tmp_path, text + SHARE, variant="capped")
     assert rate_per_s(recording, tier, half) == 0.5 * 10 / 2
+    too_early = text.replace('["a", "capped"]', '["capped", "a"]')
+    with pytest.raises(HarnessError, match=r"engines: capped: comes before its plain engine"):
+        load(write(tmp_path, too_early + SHARE))
 
 
 def test_a_search_halves_its_bracket(tmp_path: Path, recording: Recording) -> None:

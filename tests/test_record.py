@@ -329,6 +329,15 @@ def test_a_core_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "pins to core 4000" in " ".join(err.split())
 
 
+def test_a_secret_in_the_flags_stops_it_before_anything_is_begun(tmp_path: Path) -> None:
+    root = root_with(tmp_path, flags=[*FLAGS, "--api-key", "hush"])
+    process = start(root)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the flags of emulator in tier.cpu hold a secret" in " ".join(err.split())
+    assert not list((root / "data").glob("*/*.duckdb"))
+
+
 def test_a_missing_episode_is_named(tmp_path: Path) -> None:
     process = start(root_with(tmp_path).parent)
     _, err = process.communicate(timeout=60)

@@ -19,7 +19,7 @@ from harness.recording.store import connect
 from harness.schedule import Cell, cells
 from harness.telemetry import machine
 from tests.test_experiment import DECLARATION, write
-from tests.test_record import finish, root_with
+from tests.test_record import FLAGS, finish, root_with
 
 TRACE = [(0, 24, 4), (150, 40, 6), (400, 32, 3)]  # ms, prompt tokens, output tokens
 CALIBRATION = {"processes": {"1": {"chunks_per_s": 100, "requests_per_s": 1_000}}}
@@ -83,6 +83,24 @@ def test_the_share_of_the_ceiling_is_that_of_the_measured_chunks(
     found = json.loads(client)
     assert (found["chunks"], found["requests"]) == (4 + 6 + 3, 3)
     assert found["ceiling_frac"] == pytest.approx(13 / seconds / 100)  # 3 / seconds / 1000 is less
+
+
+@pytest.mark.parametrize(("reset", "cached_tokens"), [("true", 0), ("false", 16)])
+def test_a_cell_finds_the_cache_of_the_one_before_unless_it_is_reset(
+    tmp_path: Path, reset: str, cached_tokens: int
+) -> None:
+    """Two cells whose prompts begin with the same 16 tokens, which are two blocks of the cache."""
+    root = root_with(tmp_path, flags=[*FLAGS, "--cache-block", "8"])
+    declaration = root / "episodes" / "77-test" / "experiment.toml"
+    shared = f"in_flight = 1\nshared_tokens = [16]\ncold = false\nreset_cache = {reset}"
+    declaration.write_text(declaration.read_text().replace("in_flight = 2", shared))
+    summary = finish(root)
+    found = rows(
+        root / str(summary["recording"]),
+        "SELECT list(cached_tokens ORDER BY request_id) FROM request JOIN cell USING (cell_id)"
+        " WHERE phase = 'measured' GROUP BY position ORDER BY position",
+    )
+    assert found == [([0, *[16] * 5],), ([cached_tokens, *[16] * 5],)]
 
 
 OPEN = """

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.recording.store import connect
+from harness.experiment import load
+from harness.rates import rate_per_s
+from harness.recording.store import Recording, connect
+from harness.schedule import cells
 from tests.test_record import FLAGS, finish, root_with, start
 
 # Beside the closed loop of two lengths: a search whose bound always holds and one whose bound never
@@ -44,20 +47,39 @@ MORE = (
     + CLOSED.format(name="shared", more="shared_tokens = [12]\ndocuments = 2\ncold = false")
 )
 CELLS = 2 * (2 + 2 * 3 + 2)
-# What a plan fixes. Rates are measured, so they are told as shares of the capacity they rest on.
+# The steps' shares of the capacity where no step is INVALID: the machine alone can make one so.
+SHARES = {"holds": [0.7, 0.95, 1.075], "fails": [0.7, 0.45, 0.325]}
+# What a plan fixes. Rates are measured, so they are not of it.
 CONTENT = """
 SELECT position, repeat, variant, sweep, prompt_tokens, in_flight, search_step, shared_tokens,
-    round(rate_per_s / (SELECT max(requests_per_s) FROM outcome o WHERE o.sweep = 'length'
-        AND o.repeat = 1 AND o.verdict = 'VALID' AND o.prompt_tokens = c.prompt_tokens), 9),
     (SELECT list((phase, prompt_hash, asked_prompt_tokens, asked_output_tokens,
         shared_prefix_tokens) ORDER BY request_id) FROM request r WHERE r.cell_id = c.cell_id)
 FROM cell c ORDER BY position
+"""
+STEPS = """
+SELECT sweep, list(reasons), list(round(rate_per_s / (SELECT max(requests_per_s) FROM outcome o
+    WHERE o.sweep = 'length' AND o.repeat = 1 AND o.verdict = 'VALID'
+        AND o.prompt_tokens = c.prompt_tokens), 9) ORDER BY search_step)
+FROM cell c WHERE search_step IS NOT NULL GROUP BY sweep, repeat
 """
 
 
 def content(path: Path) -> list[tuple[Any, ...]]:
     with connect(path) as con:
         return con.execute(CONTENT).fetchall()
+
+
+def check_rates(root: Path, path: Path) -> None:
+    """Each step ran at the rate that the recorded steps before it give, whatever became of them."""
+    experiment = load(root / "episodes" / "77-test" / "experiment.toml")
+    tier = experiment.tiers["cpu"]
+    recording = Recording(path)
+    ran = dict(recording.con.execute("SELECT position, rate_per_s FROM cell").fetchall())
+    for cell in cells(experiment, tier, tier.engines):
+        assert ran[cell.position] == rate_per_s(recording, tier, cell), str(cell.level)
+    for sweep, reasons, shares in recording.con.execute(STEPS).fetchall():
+        assert any(reasons) or shares == SHARES[sweep]
+    recording.close()
 
 
 def declared(folder: Path) -> Path:
@@ -73,25 +95,22 @@ def test_a_recording_resumed_after_a_kill_has_the_same_cells(tmp_path: Path) -> 
     summary = finish(whole, timeout_s=200)
     assert summary["cells"] == CELLS
     expected = content(whole / summary["recording"])
+    check_rates(whole, whole / summary["recording"])
 
     torn = declared(tmp_path / "torn")
     left = CELLS
-    for cells in (5, 7):  # killed in the middle of a cell of the first repeat and of the second
+    for printed in (5, 7):  # killed in the middle of a cell of the first repeat and of the second
         process = start(torn)
         assert process.stderr is not None
         seen = 0
         for line in process.stderr:
             seen += line.startswith("cell ")
-            if seen == cells:
+            if seen == printed:
                 break
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        left -= cells
+        left -= printed
     summary = finish(torn, timeout_s=200)
     assert left - 2 <= summary["recorded_now"] <= left  # one may be in before it is printed
-    found = content(torn / summary["recording"])
-    assert found == expected
-
-    shares = {(row[3], row[6]): row[8] for row in expected if row[6]}
-    assert [shares["holds", step] for step in (1, 2, 3)] == [0.7, 0.95, 1.075]
-    assert [shares["fails", step] for step in (1, 2, 3)] == [0.7, 0.45, 0.325]
+    assert content(torn / summary["recording"]) == expected
+    check_rates(torn, torn / summary["recording"])

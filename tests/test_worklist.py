@@ -14,6 +14,7 @@ from harness.errors import HarnessError
 from harness.experiment import Experiment, load
 from harness.schedule import cells, levels
 from harness.worklist import Work, Worklist
+from harness.workload import common_prefix
 from tests.test_experiment import DECLARATION, write
 
 
@@ -250,6 +251,22 @@ def test_prompts_share_what_is_declared_and_no_more(tmp_path: Path) -> None:
     assert all(end == ends[0] for end in ends)
 
 
+def test_shared_tokens_above_the_prompt_are_its_whole_whatever_the_server_adds(
+    tmp_path: Path,
+) -> None:
+    experiment = declared(tmp_path, **SHARING, shared_tokens=[4, 8, 99])
+    tier = experiment.tiers["cpu"]
+    assert [level.shared_tokens for level in levels(tier)] == [4, 8]  # no level twice
+    for cell in cells(experiment, tier, ("a",)):
+        made = list(Worklist(cell, tier, experiment.seeds, None, 3, None, tmp_path))
+        assert {work.prompt.n_tokens for work in made} == {8 - 3}
+        texts = [tuple(work.prompt.text.split()) for work in measured(made)]
+        longest = min(cell.level.shared_tokens or 0, 8 - 3)
+        assert [common_prefix(texts[0], text) for text in texts[1:]] == [longest] * 3
+        # The added ones are shared as well, and what they are is not known.
+        assert {work.shared_prefix_tokens for work in made} == {None}
+
+
 def test_documents_salts_and_adapters_are_taken_in_turn(tmp_path: Path) -> None:
     two = measured(works(tmp_path, **SHARING, shared_tokens=[8], documents=2))
     assert [work.shared_prefix_tokens for work in two] == [0, 0, 8, 8]
@@ -270,7 +287,11 @@ def test_a_document_is_the_same_text_in_every_repeat_and_cell(tmp_path: Path) ->
 
 
 def test_a_mix_has_its_kinds_in_proportion(tmp_path: Path) -> None:
-    kinds: dict[str, Any] = {"mix": [[4, 3, 3], [12, 2, 1]], "prompt_tokens": [8], "min_requests": 8}
+    kinds: dict[str, Any] = {
+        "mix": [[4, 3, 3], [12, 2, 1]],
+        "prompt_tokens": [8],
+        "min_requests": 8,
+    }
     made = works(tmp_path, **kinds)
     assert [work.prompt.n_tokens for work in made if work.phase == "warmup"] == [8]
     lengths = [(work.prompt.n_tokens, work.output_tokens) for work in measured(made)]
@@ -278,3 +299,5 @@ def test_a_mix_has_its_kinds_in_proportion(tmp_path: Path) -> None:
         assert sorted(block) == [(4, 3)] * 3 + [(12, 2)]
     assert len({work.prompt.text.split()[0] for work in made}) == 9  # every one is new
     assert made == works(tmp_path, **kinds)
+    same = kinds | {"same_prompts": True}
+    assert works(tmp_path, **same) == works(tmp_path, repeat=2, **same)

@@ -311,3 +311,40 @@ SELECT engine, max(CAST(client ->> 'schedule_lag_p99_ns' AS BIGINT)) / 1e6 AS sc
     sum(CAST(client ->> 'chunks' AS BIGINT)) AS chunks,
     sum(CAST(client ->> 'unstamped_reads' AS BIGINT)) AS unstamped_reads
 FROM cell GROUP BY engine ORDER BY engine
+
+-- name: try_fit
+-- Constants of the small model. Those of the machine rest on prompts of at most 512 tokens: least
+-- squares of TTFT p50 on the work of the prompt, and the mean of TPOT p50 without what the cache
+-- adds by its bytes. attention and cache: from the model's configuration, for each token of prompt.
+WITH of_model AS (
+    SELECT layers * hidden / (parameters - vocabulary * hidden) AS attention_per_token,
+        2 * layers * kv_heads * (hidden / heads) * 4 / (4 * parameters) AS cache_per_token
+    FROM (
+        SELECT CAST(config ->> 'num_hidden_layers' AS INTEGER) AS layers,
+            CAST(config ->> 'num_key_value_heads' AS INTEGER) AS kv_heads,
+            CAST(config ->> 'num_attention_heads' AS INTEGER) AS heads,
+            CAST(config ->> 'hidden_size' AS INTEGER) AS hidden,
+            CAST(config ->> 'vocab_size' AS INTEGER) AS vocabulary, weight_bytes / 2 AS parameters
+        FROM model)),
+point AS (
+    SELECT engine, max(p50_ms) FILTER (metric = 'ttft') AS ttft_ms,
+        prompt_tokens * (1 + any_value(attention_per_token) * prompt_tokens) AS work,
+        max(p50_ms) FILTER (metric = 'tpot')
+            / (1 + any_value(cache_per_token) * (prompt_tokens + 8)) AS step_ms
+    FROM level_p50, of_model WHERE sweep = 'length' AND prompt_tokens <= 512
+    GROUP BY engine, prompt_tokens)
+SELECT engine, regr_intercept(ttft_ms, work) AS base_ms, regr_slope(ttft_ms, work) AS per_token_ms,
+    avg(step_ms) AS step_ms, any_value(attention_per_token) AS attention_per_token,
+    any_value(cache_per_token) AS cache_per_token
+FROM point, of_model GROUP BY engine ORDER BY engine
+
+-- name: try_points
+-- What the small model is held against: medians of TTFT and of the whole answer, at each length and
+-- of the trace. part: prompts of at most 512 tokens fitted its constants.
+SELECT p.engine, p.prompt_tokens, any_value(c.output_tokens) AS output_tokens,
+    any_value(p.p50_ms) FILTER (metric = 'ttft') AS ttft_ms,
+    any_value(p.p50_ms) FILTER (metric = 'e2e') / 1000 AS answer_s,
+    CASE WHEN p.prompt_tokens <= 512 THEN 'fit' ELSE 'check' END AS part
+FROM level_p50 p JOIN (
+    SELECT DISTINCT engine, sweep, output_tokens FROM cell) c USING (engine, sweep)
+GROUP BY p.engine, p.sweep, p.prompt_tokens ORDER BY ALL

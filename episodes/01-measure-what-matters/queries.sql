@@ -271,3 +271,26 @@ FROM cell WHERE verdict = 'VALID'
 -- name: rejected_count
 -- How many cells are INVALID.
 SELECT count(*) AS cells FROM cell WHERE verdict = 'INVALID'
+
+-- name: try_fit
+-- Constants of the small model: least squares of the medians of TTFT and TPOT on the requests in
+-- flight, in the closed loop at 1, 4 and 16 in flight alone.
+SELECT engine, regr_intercept(p50_ms, in_flight) FILTER (metric = 'ttft') AS base_ms,
+    regr_slope(p50_ms, in_flight) FILTER (metric = 'ttft') AS prefill_ms,
+    regr_intercept(p50_ms, in_flight) FILTER (metric = 'tpot') AS weights_ms,
+    regr_slope(p50_ms, in_flight) FILTER (metric = 'tpot') AS own_ms
+FROM level_p50 WHERE sweep = 'closed' AND in_flight IN (1, 4, 16)
+GROUP BY engine ORDER BY engine
+
+-- name: try_points
+-- What the small model is held against: the closed loop, level by level. part: the levels 1, 4 and
+-- 16 fitted its constants, 2 and 8 did not.
+SELECT p.engine, p.in_flight, any_value(c.output_tokens) AS output_tokens,
+    any_value(o.output_tok_per_s) AS tok_per_s,
+    any_value(p.p50_ms) FILTER (metric = 'tpot') AS tpot_ms,
+    any_value(p.p50_ms) FILTER (metric = 'ttft') AS ttft_ms,
+    any_value(p.p50_ms) FILTER (metric = 'e2e') / 1000 AS request_s,
+    CASE WHEN p.in_flight IN (1, 4, 16) THEN 'fit' ELSE 'check' END AS part
+FROM level_p50 p JOIN level_outcome o USING (engine, sweep, in_flight)
+JOIN (SELECT DISTINCT engine, sweep, output_tokens FROM cell) c USING (engine, sweep)
+WHERE p.sweep = 'closed' GROUP BY p.engine, p.in_flight ORDER BY ALL

@@ -245,3 +245,27 @@ SELECT variant, max(CAST(client ->> 'user_lag_p99_ns' AS BIGINT)) / 1e6 AS user_
     sum(CAST(client ->> 'chunks' AS BIGINT)) AS chunks,
     sum(CAST(client ->> 'unstamped_reads' AS BIGINT)) AS unstamped_reads
 FROM cell GROUP BY variant ORDER BY variant
+
+-- name: try_fit
+-- Constants of the small model, from the speed cells alone: output tokens a second of one request at
+-- a time, and the share of its time that a batch spends once for all, from what eight gain over one.
+WITH speed AS (
+    SELECT variant, max(output_tok_per_s) FILTER (in_flight = 1) AS alone,
+        max(output_tok_per_s) FILTER (in_flight = 8) AS eight
+    FROM level_outcome WHERE sweep = 'speed' GROUP BY variant)
+SELECT variant, alone AS alone_tok_per_s, (1 - alone / eight) / (1 - 1 / 8) AS shared_frac
+FROM speed ORDER BY variant
+
+-- name: try_points
+-- What the small model is held against. part: the speed cells fitted its constants. The others are
+-- the sixteen prompts in company, and their gain over the same prompts alone; they also ask for the
+-- likeliest tokens, and each was recorded once.
+WITH alone AS (
+    SELECT variant, output_tok_per_s, CASE sweep WHEN 'alone' THEN 'batch' ELSE sweep END AS sweep
+    FROM level_outcome WHERE sweep IN ('alone', 'speed') AND in_flight = 1)
+SELECT o.variant, o.in_flight,
+    CASE WHEN o.in_flight > 1 THEN o.output_tok_per_s / a.output_tok_per_s END AS gain,
+    o.output_tok_per_s AS tok_per_s,
+    CASE o.sweep WHEN 'speed' THEN 'fit' ELSE 'check' END AS part
+FROM level_outcome o JOIN alone a USING (variant, sweep)
+WHERE NOT ends_with(o.variant, '-bf16') ORDER BY ALL

@@ -104,7 +104,11 @@ class Wire(asyncio.Protocol):
         request = json.loads(body)
         if not request.get("stream"):
             return self.answer(400, b'{"error":{"message":"the emulator only streams"}}')
-        self.stream = Stream(self, self.state, request, chat)
+        try:
+            self.stream = Stream(self, self.state, request, chat)
+        except ValueError as fault:  # a prompt that is larger than the cache's pool
+            refusal = {"error": {"message": str(fault)}}
+            return self.answer(400, json.dumps(refusal).encode())
         self.state.admit(self.stream)
 
 

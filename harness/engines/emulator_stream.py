@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.prefix_cache import BlockCache
 from harness.engines.emulator_truth import Keeper
+from harness.prefix_cache import BlockCache
 
 if TYPE_CHECKING:
     from harness.engines.emulator import Wire

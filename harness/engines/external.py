@@ -86,17 +86,23 @@ def reset_cache(engine: Engine, base_url: str) -> None:
 
     Raises HarnessError naming the engine where it can't be done or is still refused after that.
     """
+    url = cache_reset_url(engine, base_url)
+    patience_s = time.monotonic() + RESET_PATIENCE_S
+    while said := _refusal(url):
+        if time.monotonic() > patience_s:
+            raise HarnessError(f"{engine.name}: did not empty its prefix cache: {said}")
+        time.sleep(0.2)
+
+
+def cache_reset_url(engine: Engine, base_url: str) -> str:
+    """Where the prefix cache is emptied. Raises HarnessError where the engine has no such thing."""
     url = engine.reset_url(base_url)
     if url is None:
         raise HarnessError(
             f"{engine.name}: has nothing that empties its prefix cache; limit the sweep with "
             "reset_cache by engines = [...] to engines that have"
         )
-    patience_s = time.monotonic() + RESET_PATIENCE_S
-    while said := _refusal(url):
-        if time.monotonic() > patience_s:
-            raise HarnessError(f"{engine.name}: did not empty its prefix cache: {said}")
-        time.sleep(0.2)
+    return url
 
 
 def _refusal(url: str) -> str:

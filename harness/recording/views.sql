@@ -173,13 +173,14 @@ COMMENT ON VIEW steady_outcome IS 'Throughput without ramp-up and drain, a row a
 
 CREATE OR REPLACE VIEW cache_block AS
 SELECT r.run_id,
-    max(CASE r.engine WHEN 'sglang' THEN 1
+    max(CASE r.engine WHEN 'sglang' THEN coalesce(TRY_CAST(regexp_extract(
+            array_to_string(r.argv, ' '), '.*--page-size[ =]([0-9]+)', 1) AS BIGINT), 1)
         ELSE CAST(regexp_extract(m.labels, '(^|,)block_size=([0-9]+)', 2) AS BIGINT) END)
         AS block_tokens
 FROM engine_run r
 LEFT JOIN engine_metric m ON m.run_id = r.run_id AND m.name = 'vllm:cache_config_info'
 GROUP BY r.run_id;
-COMMENT ON VIEW cache_block IS 'Tokens in a block of the KV cache, the least that a prefix cache can share, by run: vLLM says it in its metrics; SGLang''s is one, its default, which no declaration changes. NULL where neither holds.';
+COMMENT ON VIEW cache_block IS 'Tokens in a block of the KV cache, the least that a prefix cache can share, by run: vLLM says it in its metrics; SGLang''s is the last --page-size of its command line, else one, its default. NULL where neither holds.';
 
 CREATE OR REPLACE VIEW cached_prefix AS
 SELECT c.engine, c.variant, c.sweep, c.repeat, c.run_id, c.cell_id, c.prompt_tokens, c.in_flight,
@@ -190,8 +191,9 @@ SELECT c.engine, c.variant, c.sweep, c.repeat, c.run_id, c.cell_id, c.prompt_tok
         AS predicted_tokens,
     r.cached_tokens
 FROM request r JOIN cell c USING (cell_id) JOIN cache_block b USING (run_id)
-WHERE c.verdict = 'VALID' AND r.error IS NULL AND r.shared_prefix_tokens IS NOT NULL;
-COMMENT ON VIEW cached_prefix IS 'Prompt tokens served from the prefix cache, predicted and reported, a row a measured request of a sweep that shares text by plan. nth: its place in the cell; round: the requests that there have been for its document, this one included. predicted_tokens = floor(min(shared_prefix_tokens, prompt tokens - 1) / block) * block: whole blocks alone, and the last token is always computed. It takes a cache that is large enough, in which the request before has ended. Left out: failed requests and INVALID cells.';
+WHERE c.verdict = 'VALID' AND r.error IS NULL AND r.shared_prefix_tokens IS NOT NULL
+    AND c.added_tokens = 0;
+COMMENT ON VIEW cached_prefix IS 'Prompt tokens served from the prefix cache, predicted and reported, a row a measured request of a sweep that shares text by plan. nth: its place in the cell; round: the requests that there have been for its document, this one included. predicted_tokens = floor(min(shared_prefix_tokens, prompt tokens - 1) / block) * block: whole blocks alone, and the last token is always computed. It holds for a cache that was emptied before the cell (cell.reset_cache, which is not looked at here), that is large enough, and in which the request before has ended. Left out: failed requests, INVALID cells, and cells whose server adds tokens to the prompts (a chat template), since these are shared as well.';
 
 CREATE OR REPLACE VIEW engine_gauge AS
 SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,

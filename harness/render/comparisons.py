@@ -51,10 +51,6 @@ class Comparisons(Declared):
         names = ("compare", "compared", "compare_table", "proof_table")
         return {name: getattr(self, name) for name in names}
 
-    @property
-    def tiers(self) -> list[str]:
-        return [tier for tier, _, _ in self._shown.values()]
-
     def compared(self, name: str, tier: str = "", **keys: Any) -> Comparison:
         """The comparison itself: verdict, ratio, low, high, sentence."""
         return self._made(name, tier, True, keys)[1]

@@ -69,10 +69,6 @@ class Objectives(Declared):
         """The names that a page can use."""
         return {name: getattr(self, name) for name in ("goodput", "goodput_table", "cost_table")}
 
-    @property
-    def tiers(self) -> list[str]:
-        return [tier for tier, _, _ in self._shown.values()]
-
     def goodput_table(self, name: str, caption: str = "", tier: str = "", **where: Any) -> Markup:
         """Requests that met each bound, and all, by engine and level; the keywords pick rows."""
         limits = self._table(name, NEEDED)["bounds"]

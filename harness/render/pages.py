@@ -144,8 +144,10 @@ def _episode(prose: Prose) -> str:
         _states(prose),
     ]
     written = (prose.folder / "episode.md").exists()
+    if written:
+        prose.check()
     if written and prose.sources:
-        parts.append(prose.render())
+        parts.append(prose.episode())
     elif written:
         parts.append(
             "This episode reads its numbers from a recording. Its text appears here once there is"

@@ -8,16 +8,16 @@
     {{ compare("ttft", in_flight=8) }}             of analysis.toml: see comparisons.py
     {{ goodput_table("chat") }}                    of analysis.toml: see objectives.py
     {{ cited("23,040 bytes", "SmolLM2's config", "https://...") }}
-    {{ computed("2 * layers * heads", layers=value("model.layers"), heads=3) }}
+    {{ computed("2 * layers * heads", layers=value("model.layers"), heads=3) }}   see formula.py
+    {{ try_it("first_token") }}                    a model of model.py: see try_it.py
     {% if recorded("gpu") %} ... {% endif %}       and {{ not_recorded("gpu") }}
 
-n, value, table and figure take tier="gpu"; without it they read the first recorded tier. Whatever
-an expression prints is escaped unless it comes from one of these helpers.
+An episode's text extends the spine and fills its blocks: see spine.py. n, value, table, figure and
+try_it take tier="gpu"; without it they read the first recorded tier. Whatever an expression prints
+is escaped unless it comes from one of these helpers.
 """
 
-import ast
 import hashlib
-import operator
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,20 +27,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from markupsafe import Markup
 
 from harness.errors import HarnessError
-from harness.render import charts, escape, figure, queries, source
+from harness.render import charts, escape, figure, queries, source, spine
 from harness.render.comparisons import Comparisons
 from harness.render.figure import Picture
+from harness.render.formula import Formulas
 from harness.render.objectives import Objectives
 from harness.render.registry import Chapter
-
-OPERATORS: dict[type[ast.AST], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-}
+from harness.render.try_it import TryIt
 
 
 @dataclass(slots=True)
@@ -56,40 +49,62 @@ class Prose:
     kept: queries.Cache
     data: dict[str, str] = field(default_factory=dict)
     _cited_queries: dict[tuple[str, str], None] = field(default_factory=dict)
-    _formulas: list[str] = field(default_factory=list)
-    _analyses: tuple[Comparisons | Objectives, ...] = field(init=False)
+    _parts: tuple[Formulas | Comparisons | Objectives | TryIt, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         place = (self.root, self.folder, self.sources, self.kept)
-        self._analyses = (Comparisons(*place), Objectives(*place))
+        tried = TryIt(self.folder, self.chapter.number, self._cited_rows, self._tier)
+        self._parts = (Formulas(), Comparisons(*place), Objectives(*place), tried)
 
     @property
     def folder(self) -> Path:
         return self.root / "episodes" / self.chapter.name
 
+    def check(self) -> None:
+        """That episode.md is on the spine; errors name the file and the line or part."""
+        try:
+            spine.check(self._environment(), self._path)
+        except TemplateError as error:
+            raise self._fault(error) from error
+
+    def episode(self) -> str:
+        """The Markdown of an episode.md on the spine."""
+        environment = self._environment()
+        environment.filters["part"] = spine.part
+        fixed = spine.given(self.root, self.folder, self.sources, self.kept)
+        fixed["numbers"] = lambda: Markup(self._numbers("###"))
+        return self._rendered(environment, fixed)
+
     def render(self) -> str:
-        """The Markdown of episode.md; errors name the file and the line."""
-        path = self.folder / "episode.md"
-        environment = Environment(
-            loader=FileSystemLoader(self.folder),
+        """The Markdown of an episode.md that stands by itself, as a demonstration's."""
+        return self._rendered(self._environment(), {}) + self._numbers("##")
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "episode.md"
+
+    def _environment(self) -> Environment:
+        return Environment(
+            loader=FileSystemLoader([self.folder, spine.FOLDER]),
             autoescape=True,
             undefined=StrictUndefined,
             finalize=_finalize,
             keep_trailing_newline=True,
         )
-        helpers = {
-            name: getattr(self, name)
-            for name in ("n", "value", "figure", "table", "declared", "cited", "computed")
-        }
-        helpers |= {"recorded": self.recorded, "not_recorded": self.not_recorded}
-        for each in self._analyses:
+
+    def _rendered(self, environment: Environment, given: dict[str, Any]) -> str:
+        names = ("n", "value", "figure", "table", "declared", "cited", "recorded", "not_recorded")
+        helpers = {name: getattr(self, name) for name in names}
+        for each in self._parts:
             helpers |= each.helpers
         try:
-            body = environment.get_template(path.name).render(**helpers)
+            return environment.get_template(self._path.name).render(**helpers, **given)
         except (HarnessError, TemplateError) as error:
-            line = getattr(error, "lineno", None) or _line(error, path)
-            raise HarnessError(f"{path}:{line}: {error}") from error
-        return body + self._numbers()
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> HarnessError:
+        line = getattr(error, "lineno", None) or _line(error, self._path)
+        return HarnessError(f"{self._path}:{f'{line}:' if line else ''} {error}")
 
     def recorded(self, tier: str) -> bool:
         return tier in self.sources
@@ -120,7 +135,7 @@ class Prose:
         """One recorded number, with a link to the query it was read by."""
         value = self.value(place, tier, **where)
         tier, name = self._tier(tier), place.partition(".")[0]
-        self._cited_queries[tier, name] = None
+        self._cited_rows(name, tier)
         said = f"recorded on {tier}, query {name}"
         return Markup(
             f'<a class="tbt-n" href="#source-{tier}-{name}" title="{escape.inline(said)}">'
@@ -136,12 +151,11 @@ class Prose:
         tier: str = "",
     ) -> Markup:
         """A query as a table. columns: {name: heading}; formats: {name: format}."""
-        result = self._rows(name, tier)
+        tier = self._tier(tier)
+        result = self._cited_rows(name, tier)
         for column in columns or {}:
             if column not in result.columns:
                 raise HarnessError(f"table {name}: the query has no column {column!r}")
-        tier = self._tier(tier)
-        self._cited_queries[tier, name] = None
         html = figure.table_html(result, caption=caption, columns=columns, formats=formats)
         badge = figure.badges(("recorded",), tier)
         return Markup(
@@ -206,20 +220,6 @@ class Prose:
             raise HarnessError(f"cited {said!r}: {url!r} is no web address")
         return Markup(f'{inner} (<a href="{escape.text(url)}">cited: {escape.inline(origin)}</a>)')
 
-    def computed(self, formula: str, fmt: str = "", **inputs: float) -> Markup:
-        """The value of an arithmetic formula; the formula and its inputs stand below the page."""
-        value = evaluate(formula, inputs)
-        given = ", ".join(f"{name} = {figure.cell_text(each)}" for name, each in inputs.items())
-        note = f"{formula}" + (f" with {given}" if given else "")
-        if note not in self._formulas:
-            self._formulas.append(note)
-        place = self._formulas.index(note) + 1
-        return Markup(
-            f'<a class="tbt-n tbt-computed" href="#formula-{place}" '
-            f'title="computed: {escape.inline(note)}">'
-            f"{escape.inline(figure.cell_text(value, fmt))}</a>"
-        )
-
     def _chart(self, name: str) -> tuple[str, charts.Chart]:
         source_text, known = charts.parse(self.folder / "charts.py")
         if name not in known:
@@ -267,12 +267,14 @@ class Prose:
             found = self.kept.put(key, figure.draw(drawn, ident))
         return found
 
-    def _numbers(self) -> str:
+    def _cited_rows(self, name: str, tier: str) -> queries.Result:
+        """The rows of a query that then stands in the closing section."""
+        self._cited_queries[self._tier(tier), name] = None
+        return self._rows(name, tier)
+
+    def _numbers(self, level: str) -> str:
         """The closing section: each query, formula and comparison that the text rests on."""
-        opened = [part for each in self._analyses for part in each.closing()]
-        if not self._cited_queries and not self._formulas and not opened:
-            return ""
-        parts = ["\n\n## Where the numbers come from\n"]
+        parts = [f"\n\n{level} Where the numbers come from\n"]
         for tier, name in self._cited_queries:
             source_ = self.sources[tier]
             parts.append(
@@ -281,19 +283,11 @@ class Prose:
                 f"</code></summary>{source.sql_html(name, self._query(name).sql)}"
                 f"{figure.table_html(self._rows(name, tier), caption=name)}</details>\n"
             )
-        if self._formulas:
-            items = "".join(
-                f'<li id="formula-{place}"><code>{escape.text(note)}</code></li>'
-                for place, note in enumerate(self._formulas, 1)
-            )
-            parts.append(f'<p>Computed:</p>\n<ol class="tbt-formulas">{items}</ol>\n')
-        parts += opened
-        tiers = [tier for tier, _ in self._cited_queries]
-        tiers += [tier for each in self._analyses for tier in each.tiers]
-        for tier in dict.fromkeys(tiers):
+        parts += [part for each in self._parts for part in each.closing()]
+        for tier, source_ in self.sources.items():
             parts.append(
-                f'<details class="tbt-open"><summary>The recording on {tier}</summary>'
-                f"{source.recording_html(self.sources[tier])}</details>\n"
+                f'<details class="tbt-open" id="recording-{tier}"><summary>The recording on {tier}'
+                f"</summary>{source.recording_html(source_)}</details>\n"
             )
         return "\n".join(parts)
 
@@ -304,26 +298,6 @@ def missing(chapter: Chapter, tier: str) -> str:
         f'\n\n<p class="tbt-missing">Not recorded yet on the {escape.text(tier)} tier. To record: '
         f"<code>{source.record_command(chapter.number)}</code> on such a machine.</p>\n\n"
     )
-
-
-def evaluate(formula: str, inputs: dict[str, float]) -> float:
-    """Arithmetic over named inputs: + - * / ** and brackets, nothing else."""
-
-    def visit(node: ast.AST) -> float:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in inputs:
-            return inputs[node.id]
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](visit(node.left), visit(node.right))
-        if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](visit(node.operand))
-        raise HarnessError(f"computed {formula!r}: cannot read {ast.unparse(node)!r}")
-
-    try:
-        return visit(ast.parse(formula, mode="eval").body)
-    except (SyntaxError, ZeroDivisionError, TypeError) as error:
-        raise HarnessError(f"computed {formula!r}: {error}") from error
 
 
 def _queries(path: Path) -> dict[str, queries.Query]:
@@ -338,11 +312,11 @@ def _finalize(value: Any) -> Any:
     return value if isinstance(value, Markup) else Markup(escape.inline(value))
 
 
-def _line(error: BaseException, path: Path) -> int | str:
-    """Line of the template in which the error arose."""
+def _line(error: BaseException, path: Path) -> int:
+    """Line of the template in which the error arose; 0 where it arose elsewhere."""
     trace, line = error.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):
             line = trace.tb_lineno
         trace = trace.tb_next
-    return line or "?"
+    return line

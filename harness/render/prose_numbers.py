@@ -3,8 +3,8 @@
 The rule: a number followed by a unit of measurement (ms, s, tok/s, GB, %, ×, W, MHz, ...) or led by
 a currency sign must come out of a helper: n(...) for recorded numbers, or one that says what the
 number is instead: cited(...), computed(...), declared(...). It holds for episode.md, for the text
-in an episode's charts.py, and for the hand-written pages under docs/. There, where no helpers are,
-<span class="tbt-declared">...</span> marks a number that was chosen and not measured.
+in an episode's Python files, and for the hand-written pages under docs/. There, where no
+helpers are, <span class="tbt-declared">...</span> marks a number that was chosen and not measured.
 Fenced code blocks are left out. Counts without a unit ("two cores", "17 episodes") are not
 measurements and pass.
 """
@@ -65,7 +65,7 @@ def check_text(content: str, file: str) -> list[Finding]:
 
 
 def check_charts(content: str, file: str) -> list[Finding]:
-    """Findings in the strings of a charts.py, docstrings included: they are shown as titles."""
+    """Findings in the strings of a Python file, docstrings included: they are shown as titles."""
     try:
         tree = ast.parse(content)
     except SyntaxError as error:
@@ -97,7 +97,7 @@ def find(root: Path) -> list[Finding]:
     index = root / "episodes" / "index.toml"
     for path in [*texts, *([index] if index.exists() else [])]:
         findings += check_text(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for path in sorted((root / "episodes").glob("*/charts.py")):
+    for path in sorted((root / "episodes").glob("*/*.py")):
         file = path.relative_to(root).as_posix()
         findings += check_charts(path.read_text(encoding="utf-8"), file)
     return findings

@@ -49,6 +49,17 @@ def test_an_adapter_is_made_once_and_the_folder_is_written_out(tmp_path: Path) -
     assert (a / "adapter_model.safetensors").stat().st_mtime_ns == before
 
 
+def test_an_adapter_of_another_models_shape_is_an_error(tmp_path: Path) -> None:
+    flags = ("{models}/tiny-lora-a",)
+    with_models(flags, model(SHAPE), tmp_path)
+    for key, other in (("hidden_size", 8), ("num_hidden_layers", 3), ("num_key_value_heads", 3)):
+        with pytest.raises(HarnessError, match=r"tiny-lora-a: .* another shape; remove the folder"):
+            with_models(flags, model(SHAPE | {key: other}), tmp_path)
+    gpt2 = {"n_embd": 6, "n_head": 3, "n_layer": 2}
+    with pytest.raises(HarnessError, match=r"tiny: its config.json has no 'hidden_size'"):
+        with_models(("{models}/tiny-lora-b",), model(gpt2), tmp_path)
+
+
 def test_a_name_that_is_no_adapter_is_an_error(tmp_path: Path) -> None:
     known = r"\{models\}/tiny-lora-c: .* there are: tiny-lora-a, tiny-lora-b"
     with pytest.raises(HarnessError, match=known):

@@ -129,6 +129,18 @@ def test_salts_and_adapters() -> None:
         sent("transformers", salt="red")
 
 
+def test_an_end_is_forbidden_only_where_the_engine_can() -> None:
+    ask = ("completions", (5, 6), " a b", 7, 3, "smol")
+    for name in ("vllm", "sglang"):
+        plain = get(name).request_body(*ask)
+        assert get(name).with_min_tokens(plain) == {
+            **{key: value for key, value in plain.items() if key != "ignore_eos"},
+            "min_tokens": 7,
+        }
+    with pytest.raises(HarnessError, match="transformers: takes no min_tokens"):
+        get("transformers").with_min_tokens(get("transformers").request_body(*ask))
+
+
 def test_where_the_cache_is_emptied() -> None:
     assert get("vllm").reset_url("http://h") == "http://h/reset_prefix_cache"
     assert get("sglang").reset_url("http://h") == "http://h/flush_cache"

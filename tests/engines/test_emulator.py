@@ -110,6 +110,11 @@ def test_a_real_cache_of_blocks_with_salts_adapters_and_a_reset() -> None:
         assert [cached(0), cached(0)] == [0, 8]
         assert [cached(100), cached(200), cached(0)] == [0, 0, 0]  # two blocks each, of four
         assert metric(url, "prefix_cache_hits_total") == 16
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            post(url + "/v1/completions", request_body(prompt=list(range(17))))
+        assert refusal.value.code == 400
+        assert b"17 tokens do not fit into 4 blocks" in refusal.value.read()
+        assert cached(0) == 8  # and it goes on
 
 
 def test_health_models_and_refusals() -> None:

@@ -24,6 +24,7 @@ PLAIN = [
     "max_token",
     "--max-total-tokens",
     "--max-num-batched-tokens",
+    "--long-prefill-token-threshold",
     "TOKENIZERS_PARALLELISM",
     "--tokenizer-mode",
     "eos_token_id",

@@ -15,7 +15,12 @@ def finished(number: str) -> Path:
     return ROOT / entry.file
 
 
+def result(number: str, path: Path, name: str) -> queries.Result:
+    """What a named query of an episode gives."""
+    text = (find(ROOT, number) / "queries.sql").read_text(encoding="utf-8")
+    return queries.run(path, queries.parse(text, "queries.sql")[name], "queries.sql")
+
+
 def rows(number: str, path: Path, name: str) -> list[dict]:
     """The rows of a named query of an episode."""
-    text = (find(ROOT, number) / "queries.sql").read_text(encoding="utf-8")
-    return queries.run(path, queries.parse(text, "queries.sql")[name], "queries.sql").records()
+    return result(number, path, name).records()

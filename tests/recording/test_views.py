@@ -24,6 +24,11 @@ def fill(recording: Recording, cells: list[dict], requests: list[dict]) -> None:
         recording.insert("request", requests)
 
 
+def run(run_id: int, engine: str, *argv: str) -> dict:
+    made = {"session_id": 1, "model_id": "m", "env": {}, "started_ns": 0, "argv": list(argv)}
+    return made | {"run_id": run_id, "engine": engine, "variant": engine}
+
+
 def test_request_metrics(recording: Recording) -> None:
     fill(
         recording,
@@ -158,12 +163,8 @@ def test_a_prefix_is_cached_in_whole_blocks_and_never_to_its_last_token(
 ) -> None:
     """vLLM's block of 128 as it says it itself, SGLang's of one; the prompts have 257 tokens."""
     labels = "_block_size_resolved=True,block_size=128,hash_block_size=None"
-    run = {"session_id": 1, "model_id": "m", "argv": [], "env": {}, "started_ns": 0}
     with recording.transaction():
-        recording.insert(
-            "engine_run",
-            [run | {"run_id": i, "engine": e, "variant": e} for i, e in enumerate(ENGINES, 1)],
-        )
+        recording.insert("engine_run", [run(i, engine) for i, engine in enumerate(ENGINES, 1)])
         metric = {"run_id": 1, "t_ns": 1, "name": "vllm:cache_config_info", "value": 1.0}
         recording.insert("engine_metric", [metric | {"labels": labels}])
     shared = (0, 1, 127, 128, 255, 256, 257)
@@ -183,3 +184,29 @@ def test_a_prefix_is_cached_in_whole_blocks_and_never_to_its_last_token(
         [0, 1, 127, 128, 255, 256, 256],
         [None] * 7,  # an engine that has no such cache
     ]
+
+
+def test_sglangs_block_is_the_last_page_size_of_its_command_line(recording: Recording) -> None:
+    lines = [(), ("--page-size", "16"), ("--page-size", "16", "--port", "1", "--page-size=64")]
+    with recording.transaction():
+        recording.insert("engine_run", [run(i, "sglang", *a) for i, a in enumerate(lines, 1)])
+    fill(
+        recording,
+        [cell(i, run_id=i, engine="sglang") for i in (1, 2, 3)],
+        [request(i, 1, prompt_tokens=257, shared_prefix_tokens=100) for i in (1, 2, 3)],
+    )
+    ask = "SELECT block_tokens, predicted_tokens FROM cached_prefix ORDER BY run_id"
+    assert recording.con.execute(ask).fetchall() == [(1, 100), (16, 96), (64, 64)]
+
+
+def test_no_prefix_is_predicted_where_the_server_adds_tokens_of_its_own(
+    recording: Recording,
+) -> None:
+    with recording.transaction():
+        recording.insert("engine_run", [run(1, "sglang")])
+    fill(
+        recording,
+        [cell(1, engine="sglang"), cell(2, engine="sglang", added_tokens=5)],
+        [request(i, 1, prompt_tokens=257, shared_prefix_tokens=100) for i in (1, 2)],
+    )
+    assert recording.con.execute("SELECT cell_id FROM cached_prefix").fetchall() == [(1,)]

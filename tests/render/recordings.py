@@ -65,7 +65,7 @@ def _about(episode: str, tier: str, odd: str) -> dict[str, list[dict[str, Any]]]
                 "tier": tier,
                 "created_at": "2026-11-30 10:00:00+00",
                 "finished_at": "2026-11-30 11:00:00+00",
-                "experiment_toml": f"# {odd}",
+                "experiment_toml": f"{DECLARATION.replace('cpu', tier)}# {odd}",
                 "experiment_sha256": "0" * 64,
             }
         ],

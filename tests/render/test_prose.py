@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError
-from harness.render import manifest, prose, queries, registry, source
+from harness.render import formula, manifest, prose, queries, registry, source
 
 
 def rendered(root: Path, text: str) -> str:
@@ -64,7 +64,7 @@ def test_a_fault_names_the_line_and_the_way_out(root: Path, text: str, message: 
 
 
 def test_formulas(root: Path) -> None:
-    assert prose.evaluate("2 * (a + 1) ** 2 / 4 - -b", {"a": 3, "b": 1}) == 9
+    assert formula.evaluate("2 * (a + 1) ** 2 / 4 - -b", {"a": 3, "b": 1}) == 9
     page = rendered(root, '{{ computed("2 * layers", layers=value("config.layers")) }}')
     assert ">60</a>" in page and "2 &#42; layers with layers = 30" in page
 

@@ -69,11 +69,13 @@ def test_a_checkout_is_searched(tmp_path: Path) -> None:
     for name in ("docs/a.md", "docs/episodes/made.md", "episodes/00-x/episode.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("took 7 ms", encoding="utf-8")
+    (tmp_path / "episodes" / "00-x" / "own.py").write_text('"""Took 7 ms."""', encoding="utf-8")
     with pytest.raises(HarnessError) as caught:
         prose_numbers.check(tmp_path)
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [
         "episodes/00-x/episode.md",
         "docs/a.md",
+        "episodes/00-x/own.py",
     ]
 
 

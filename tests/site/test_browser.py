@@ -210,6 +210,32 @@ def test_search_finds_a_page(browser: Browser, address: str) -> None:
         page.wait_for_selector(".md-search-result__link")
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_keyboard_moves_a_model(browser: Browser, hostile_address: str, width: int) -> None:
+    with opened(browser, hostile_address, "episodes/00-warm-up/", width=width) as page:
+        answer = page.locator(".tbt-answer")
+        assert "102.4 ms" in answer.inner_text() and answer.get_attribute("aria-live") == "polite"
+        slider = page.get_by_role("slider", name="Prompt")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        assert slider.get_attribute("aria-valuetext") == "2,048 tokens"
+        assert "409.6 ms" in answer.inner_text()
+        page.get_by_role("combobox", name="Engine").focus()
+        page.keyboard.press("ArrowDown")
+        assert "614.4 ms" in answer.inner_text()
+        assert page.locator(".tbt-try table").first.is_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_model_without_scripts_is_a_table(browser: Browser, hostile_address: str) -> None:
+    path = "episodes/00-warm-up/"
+    for width in WIDTHS:
+        with opened(browser, hostile_address, path, width=width, java_script_enabled=False) as page:
+            assert page.locator(".tbt-try table").first.is_visible()
+            assert page.locator(".tbt-try fieldset").is_hidden()
+            assert page.locator(".tbt-answer").is_hidden()
+
+
 def test_the_keyboard_moves_a_slider_and_the_figure_follows(browser: Browser, address: str) -> None:
     with opened(browser, address, "episodes/01-measure-what-matters/") as page:
         plot = page.locator(".tbt-slider + .tbt-plot").first

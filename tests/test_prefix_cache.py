@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.analysis.prefix_cache import BlockCache, RadixCache
+from harness.prefix_cache import BlockCache, RadixCache, empty
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,22 @@ def test_the_tree_saves_all_but_the_last_token() -> None:
     assert [cache.serve(range(2000)) for _ in range(3)] == [0, 1999, 1999]
     assert cache.serve([*range(700), "other"]) == 700
     assert cache.serve(["other", *range(700)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pool_tokens", "block_tokens", "cached"),
+    [
+        (20, 4, 8),  # 5 blocks, one of them vLLM's own: two documents of two blocks stay
+        (16, 4, 4),  # 3 blocks are left: the second document takes the end of the first
+        (16, 1, 8),  # a block of one token is a tree, whose pool is all for the requests
+    ],
+)
+def test_an_engines_cache_follows_from_its_pool_and_its_block(
+    pool_tokens: int, block_tokens: int, cached: int
+) -> None:
+    cache = empty(pool_tokens, block_tokens)
+    assert [cache.serve(range(start, start + 8)) for start in (0, 100)] == [0, 0]
+    assert cache.serve(range(9)) == cached
 
 
 @pytest.mark.parametrize("cache", [BlockCache(4, 100), RadixCache(400)])

@@ -16,6 +16,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
+from harness.workload import common_prefix
+
 Token = Hashable
 
 
@@ -27,8 +29,7 @@ class BlockCache:
     first, to the end of the queue, so that of what was used longest ago the tail goes first. A last
     block that is not full can never match and goes to the front.
 
-    pool_blocks: those that requests can have. vLLM keeps one block of its pool for itself, so it is
-    one less than it was told to have.
+    pool_blocks: those that requests can have (empty() takes off the one that vLLM keeps).
     """
 
     def __init__(self, block_tokens: int, pool_blocks: int) -> None:
@@ -144,7 +145,7 @@ class RadixCache:
         while done < len(tokens) and tokens[done] in node.children:
             node = node.children[tokens[done]]
             node.used = now
-            shared = _shared_tokens(node.tokens, tokens[done:])
+            shared = common_prefix(node.tokens, tokens[done:])
             if shared < len(node.tokens):
                 node = _split(node, shared)
             done += shared
@@ -168,9 +169,12 @@ class RadixCache:
             self._held -= len(leaf.tokens)
 
 
-def _shared_tokens(one: Sequence[Token], other: Sequence[Token]) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def empty(pool_tokens: int, block_tokens: int) -> BlockCache | RadixCache:
+    """An engine's cache, nothing in it, by the pool that its log names and its block: SGLang's tree
+    where a block is one token, else vLLM's blocks, of which it keeps one for itself."""
+    if block_tokens == 1:
+        return RadixCache(pool_tokens)
+    return BlockCache(block_tokens, pool_tokens // block_tokens - 1)
 
 
 def _split(node: _Node, at: int) -> _Node:

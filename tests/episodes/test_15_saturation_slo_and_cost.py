@@ -1,0 +1,145 @@
+"""Episode 15's committed recording: what its page promises is in it."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from harness.experiment import load
+from harness.rates import bracket, capacity_variant, rate_per_s
+from harness.recording.store import connect
+from harness.render import model
+from harness.schedule import cells
+from tests.episodes import committed
+
+ROOT = Path(__file__).parents[2]
+EPISODE = ROOT / "episodes" / "15-saturation-slo-and-cost"
+DECLARED = load(EPISODE / "experiment.toml")
+TIER = DECLARED.tiers["cpu"]
+SWEEPS = {sweep.name: sweep for sweep in TIER.sweeps}
+PLAIN = ("vllm", "sglang")
+
+
+@pytest.fixture(scope="module")
+def path() -> Path:
+    return committed.finished("15")
+
+
+@pytest.fixture
+def con(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect(path) as opened:
+        yield opened
+
+
+def rows(path: Path, name: str) -> list[dict]:
+    return committed.rows("15", path, name)
+
+
+def test_the_page_s_bounds_are_those_of_the_search() -> None:
+    search = SWEEPS["search"]
+    bounds = {"ttft_from_scheduled": search.slo_ttft_ms, "tpot": search.slo_tpot_ms}
+    analysis = tomllib.loads((EPISODE / "analysis.toml").read_text())
+    assert [each["bounds"] for each in analysis["slo"].values()] == [bounds, bounds]
+
+
+def test_the_open_loop_s_formula_is_the_mean_of_its_chain() -> None:
+    """Arrivals at 0.5 a second, n requests end at n / (3 + n): the weights are 1, 2, 2.5, 2.5, ...
+    and their mean is rate x (a + b) / (1 - load) = 4. Without a shared part it is the queue M/M/1:
+    nine times in ten at most three are there at half load."""
+    weights = [1.0]
+    for n in range(1, 400):
+        weights.append(weights[-1] * 0.5 * (3 + n) / n)
+    mean = sum(n * weight for n, weight in enumerate(weights)) / sum(weights)
+    arrivals = model.load(EPISODE / "model.py")["arrivals"].function
+    given = {"capacity_percent": 50, "b_s": 1.0, "capacity_per_s": 1.0}
+    found = arrivals(a_s=3.0, **given)
+    assert weights[:4] == [1, 2, 2.5, 2.5]
+    assert (found["each_s"], found["in_flight"]) == (8.0, 4.0)
+    assert mean == pytest.approx(4.0)
+    assert arrivals(a_s=0.0, **given)["often"] == 3
+    assert arrivals(a_s=3.0, **given | {"capacity_percent": 100})["each_s"] is None
+
+
+def test_every_cell_of_the_declaration_was_recorded(con: duckdb.DuckDBPyConnection) -> None:
+    planned = [
+        (cell.position, cell.repeat, cell.variant, cell.level.sweep.name)
+        for cell in cells(DECLARED, TIER, TIER.engines)
+    ]
+    found = con.execute("SELECT position, repeat, variant, sweep FROM cell ORDER BY 1").fetchall()
+    assert found == planned
+
+
+def test_every_rate_is_what_the_recording_before_it_asks_for(
+    con: duckdb.DuckDBPyConnection, path: Path
+) -> None:
+    """Shares are of the plain engine's capacity, and a step is the middle of what is left."""
+    recording: Any = SimpleNamespace(con=con, path=path)
+    rates = dict(con.execute("SELECT position, rate_per_s FROM cell").fetchall())
+    for cell in cells(DECLARED, TIER, TIER.engines):
+        expected = rate_per_s(recording, TIER, cell)
+        assert rates[cell.position] == (expected and pytest.approx(expected))
+    assert capacity_variant(TIER, SWEEPS["engine-cap"], "vllm-cap") == "vllm"
+
+
+def test_the_page_s_brackets_are_the_harness_s(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """The query has the rules of the search a second time: they must end at the same rates."""
+    recording: Any = SimpleNamespace(con=con, path=path)
+    last = SWEEPS["search"].search_steps
+    ends = {(row["engine"], row["repeat"]): row for row in rows(path, "found")}
+    results = {
+        (row["engine"], row["repeat"], row["search_step"]): row for row in rows(path, "steps")
+    }
+    for cell in cells(DECLARED, TIER, TIER.engines):
+        if cell.level.search_step != last:
+            continue
+        low, high = bracket(recording, TIER, cell)
+        place = (cell.variant, cell.repeat)
+        step = results[*place, last]
+        ended = {
+            "held": (step["rate_per_s"], high),
+            "not held": (low, step["rate_per_s"]),
+            "says nothing": (low, high),
+        }[step["result"]]
+        assert (ends[place]["low_per_s"], ends[place]["high_per_s"]) == pytest.approx(ended)
+
+
+def test_little_s_law_holds_on_the_closed_loop(con: duckdb.DuckDBPyConnection) -> None:
+    """Rate times time is the level asked for, less the slots that run empty at the end."""
+    for in_flight, product in con.execute(
+        "SELECT c.in_flight, count(*) * avg(r.ended_ns - r.sent_ns)"
+        "     / (max(c.ended_ns) - min(c.measured_ns))"
+        " FROM cell c JOIN request r USING (cell_id)"
+        " WHERE r.phase = 'measured' AND c.sweep = 'closed' GROUP BY c.cell_id, c.in_flight"
+    ).fetchall():
+        assert 0.6 * in_flight < product <= 1.001 * in_flight
+
+
+def test_a_cap_holds_and_the_wait_is_where_the_cap_is(path: Path) -> None:
+    found = {(row["engine"], row["cap"]): row for row in rows(path, "caps")}
+    most = SWEEPS["front-cap"].connections
+    for engine in PLAIN:
+        free, inside = found[engine, "no cap"], found[engine, "cap in the engine"]
+        assert inside["running"] <= most
+        assert inside["queue_ms"] > free["queue_ms"]
+        if front := found.get((engine, "cap in front")):
+            assert front["front_ms"] > 10 * max(free["front_ms"], inside["front_ms"])
+
+
+def test_a_full_pool_takes_requests_out_again_unless_they_are_held_back(path: Path) -> None:
+    for row in rows(path, "pool"):
+        assert (row["preempted"] > 0) == (not row["capped"]), row["variant"]
+
+
+def test_the_same_answers_come_out_of_a_pool_that_overflowed(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """As many tokens as asked for, whether or not they were computed twice."""
+    ((requests, whole),) = con.execute(
+        "SELECT count(*), count(*) FILTER (output_tokens = asked_output_tokens)"
+        " FROM measured_request WHERE sweep = 'pool'"
+    ).fetchall()
+    assert requests == whole > 0

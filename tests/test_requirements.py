@@ -1,0 +1,71 @@
+"""What an engine can't do is said before a recording is begun, naming file, sweep and engine."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import HarnessError
+from harness.experiment import load
+from harness.requirements import require_able
+from harness.schedule import cells
+from tests.test_experiment import DECLARATION, write
+
+ENGINES = ("emulator", "transformers", "external")
+OPEN = """
+[[tier.cpu.sweep]]
+name = "open"
+endpoint = "completions"
+prompt_tokens = [8]
+output_tokens = 4
+load = "poisson"
+capacity_frac = [0.5]
+capacity_of = "length"
+connections = 8
+warmup_requests = 1
+min_requests = 2
+"""
+
+
+def ask(folder: Path, text: str, *variants: str) -> None:
+    experiment = load(write(folder, text))
+    tier = experiment.tiers["cpu"]
+    require_able(experiment, tier, cells(experiment, tier, variants))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('salts = ["", "red"]', {"transformers": "takes no cache salt and no adapter"}),
+        ('adapters = ["", "a"]', {"transformers": "takes no cache salt and no adapter"}),
+        ('length_by = "min_tokens"', {"transformers": "takes no min_tokens"}),
+        ("reset_cache = true", dict.fromkeys(ENGINES[1:], "has nothing that empties")),
+    ],
+)
+def test_what_an_engine_cannot_do_is_said(tmp_path: Path, keys: str, said: dict[str, str]) -> None:
+    sharing = f"in_flight = 1\nshared_tokens = [8]\ncold = false\n{keys}"
+    text = DECLARATION.replace('["a", "b", "c"]', '["emulator", "transformers"]')
+    for engine in ENGINES:
+        if engine not in said:
+            ask(tmp_path, text.replace("in_flight = 1", sharing), engine)
+            continue
+        words = rf"experiment\.toml: sweep 'length': {engine}: {said[engine]}"
+        with pytest.raises(HarnessError, match=words):
+            ask(tmp_path, text.replace("in_flight = 1", sharing), "emulator", engine)
+    limited = f'{sharing}\nengines = ["emulator"]'
+    ask(tmp_path, text.replace("in_flight = 1", limited), *ENGINES)
+
+
+def test_a_share_of_a_capacity_that_is_not_recorded_names_what_lacks(tmp_path: Path) -> None:
+    text = DECLARATION.replace('["a", "b", "c"]', '["emulator", "capped"]').replace(
+        "in_flight = 1", 'in_flight = 1\nengines = ["emulator"]'
+    )
+    variant = '[tier.cpu.variant.capped]\nengine = "emulator"\n\n[[tier'
+    text = text.replace("[[tier", variant, 1) + OPEN
+    ask(tmp_path, text, "emulator", "capped")
+    for alone, plain in (("capped", "emulator"), ("external", "external")):
+        words = (
+            f"sweep 'open': {alone} takes a share of the capacity of {plain} in sweep 'length', "
+            f"which has no cell of {plain} here. Record without ENGINE="
+        )
+        with pytest.raises(HarnessError, match=words):
+            ask(tmp_path, text, alone)
