@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from harness.errors import HarnessError
 from harness.experiment import load
+from harness.record import record
 from harness.requirements import require_able
 from harness.schedule import cells
+from harness.session import Request
 from tests.test_experiment import DECLARATION, write
+from tests.test_record import root_with
 
 ENGINES = ("emulator", "transformers", "external")
 OPEN = """
@@ -53,6 +57,17 @@ def test_what_an_engine_cannot_do_is_said(tmp_path: Path, keys: str, said: dict[
             ask(tmp_path, text.replace("in_flight = 1", sharing), "emulator", engine)
     limited = f'{sharing}\nengines = ["emulator"]'
     ask(tmp_path, text.replace("in_flight = 1", limited), *ENGINES)
+
+
+def test_it_is_said_before_anything_is_begun(tmp_path: Path) -> None:
+    root = root_with(tmp_path)
+    declaration = root / "episodes" / "77-test" / "experiment.toml"
+    reset = declaration.read_text().replace("in_flight = 2", "in_flight = 2\nreset_cache = true")
+    declaration.write_text(reset)
+    asked = Request(root, "77", "cpu", url="http://127.0.0.1:9")
+    with pytest.raises(HarnessError, match="external: has nothing that empties"):
+        record(asked, Console(quiet=True))
+    assert not (root / "data").exists()
 
 
 def test_a_share_of_a_capacity_that_is_not_recorded_names_what_lacks(tmp_path: Path) -> None:

@@ -295,7 +295,8 @@ GROUP BY ALL ORDER BY p.engine DESC, prompt_tokens
 
 -- name: model_points
 -- Every level, cold and warm, at which requests came one at a time, after a reset, into a pool that
--- held the cell: tokens from the cache, and the median TTFT where there are at least nine requests.
+-- held the cell: tokens from the cache, and the median TTFT where there are at least nine requests
+-- (these levels stand first).
 SELECT m.engine, b.block_tokens, m.server_prompt_tokens AS prompt_tokens,
     coalesce(m.shared_prefix_tokens, 0) AS shared_tokens,
     CASE WHEN bool_or(m.sweep = 'ratio' AND m.shared_prefix_tokens IN (0, m.server_prompt_tokens)
@@ -306,7 +307,7 @@ FROM measured_request m JOIN cache_block b USING (run_id) JOIN ttft t USING (cel
 WHERE m.in_flight = 1 AND m.variant = m.engine AND m.sweep NOT IN ('evicted', 'kept')
 GROUP BY m.engine, b.block_tokens, m.server_prompt_tokens, coalesce(m.shared_prefix_tokens, 0),
     m.cached_tokens
-ORDER BY ALL
+ORDER BY ttft_ms IS NULL, engine DESC, prompt_tokens, shared_tokens
 
 -- name: pool
 -- The pool of each engine, tokens, and its block.
