@@ -15,7 +15,7 @@ ORDER = [
 def timeline(timeline_steps: DataFrame, timeline_tokens: DataFrame) -> go.Figure:
     """Steps of the scheduler by the tokens in them, above the tokens that the client received."""
     fig = theme.panes(
-        "Seconds since the long prompt was sent", ["Tokens in the step", "Answer"], height=520
+        "Seconds from the long prompt", ["Tokens in the step", "Answer"], height=520
     )
     there = set(timeline_steps.variant)
     names = [variant for variant in ORDER if variant in there]

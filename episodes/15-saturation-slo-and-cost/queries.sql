@@ -7,11 +7,15 @@ SELECT c.variant, r.version, any_value(r.kv_pool_tokens) AS pool_tokens, count(*
 FROM cell c JOIN engine_run r USING (run_id) GROUP BY ALL ORDER BY c.variant DESC
 
 -- name: rejected
--- The cells that no metric uses, and why: the first reason's name.
+-- The cells that no metric uses, and the names of the reasons.
 SELECT c.variant, c.sweep, count(*) AS cells,
     string_agg(DISTINCT split_part(reason, ':', 1), ', ') AS reasons
 FROM cell c, unnest(c.reasons) AS t(reason) WHERE c.verdict <> 'VALID'
 GROUP BY ALL ORDER BY c.sweep, c.variant
+
+-- name: rejected_count
+-- How many cells are INVALID.
+SELECT count(*) AS cells FROM cell WHERE verdict <> 'VALID'
 
 -- name: fit
 -- N requests in flight take a + b N each: a line through the first and the last closed level. The

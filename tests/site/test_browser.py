@@ -18,6 +18,7 @@ PAGES = [
     "episodes/01-measure-what-matters/",
     "episodes/02-equal-work-runtime-baseline/",
     "episodes/03-prefix-reuse/",
+    "episodes/04-batching-scheduling-and-mixed-traffic/",
     "lessons/",
     "method/",
     "reference/data-dictionary/",
