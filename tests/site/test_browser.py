@@ -153,8 +153,9 @@ def test_plotly_is_loaded_only_when_a_figure_is_near(
 def test_the_picture_stays_if_plotly_fails(browser: Browser, hostile_address: str) -> None:
     page = browser.new_page()
     page.route("**/plotly-*.js", lambda route: route.abort())
-    page.goto(hostile_address + "episodes/00-warm-up/")
-    page.wait_for_event("console", lambda said: "static picture stays" in said.text)
+    with page.expect_console_message(lambda said: "static picture stays" in said.text):
+        page.goto(hostile_address + "episodes/00-warm-up/")
+        page.locator(".tbt-wide svg").first.scroll_into_view_if_needed()
     assert page.locator(".tbt-wide svg").first.is_visible()
     page.close()
 
@@ -190,7 +191,7 @@ def test_the_keyboard_reaches_palette_and_disclosures(
 
 def test_a_link_to_a_number_opens_its_query(browser: Browser, hostile_address: str) -> None:
     with opened(browser, hostile_address, "episodes/00-warm-up/") as page:
-        page.locator("a.tbt-n").first.click()
+        page.locator("a.tbt-n[href='#source-cpu-ttft_one']").click()
         page.wait_for_selector("details#source-cpu-ttft_one[open]")
 
 

@@ -19,6 +19,20 @@ function demote() {
     bar.setAttribute("role", "none"); // else each is a landmark without a name
   }
 }
+
+/** A hand-written table that is wider than the screen scrolls: by the keyboard too. */
+function reach() {
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex])")) {
+    box.setAttribute("tabindex", "0");
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "Table");
+  }
+}
+
+function mend() {
+  demote();
+  reach();
+}
 const article = document.querySelector("article");
-if (article) new MutationObserver(demote).observe(article, { childList: true, subtree: true });
-demote();
+if (article) new MutationObserver(mend).observe(article, { childList: true, subtree: true });
+mend();
