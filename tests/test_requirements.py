@@ -13,21 +13,9 @@ from harness.schedule import cells
 from harness.session import Request
 from tests.test_experiment import DECLARATION, write
 from tests.test_record import root_with
+from tests.test_record_load import OPEN
 
 ENGINES = ("emulator", "transformers", "external")
-OPEN = """
-[[tier.cpu.sweep]]
-name = "open"
-endpoint = "completions"
-prompt_tokens = [8]
-output_tokens = 4
-load = "poisson"
-capacity_frac = [0.5]
-capacity_of = "length"
-connections = 8
-warmup_requests = 1
-min_requests = 2
-"""
 
 
 def ask(folder: Path, text: str, *variants: str) -> None:
