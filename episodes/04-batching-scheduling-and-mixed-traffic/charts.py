@@ -14,9 +14,7 @@ ORDER = [
 
 def timeline(timeline_steps: DataFrame, timeline_tokens: DataFrame) -> go.Figure:
     """Steps of the scheduler by the tokens in them, above the tokens that the client received."""
-    fig = theme.panes(
-        "Seconds from the long prompt", ["Tokens in the step", "Answer"], height=520
-    )
+    fig = theme.panes("Seconds from the long prompt", ["Tokens in the step", "Answer"], height=520)
     there = set(timeline_steps.variant)
     names = [variant for variant in ORDER if variant in there]
     for level, variant in enumerate(names):
