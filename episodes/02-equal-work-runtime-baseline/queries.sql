@@ -141,7 +141,7 @@ FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
 WHERE a.sweep = 'alone' AND b.sweep = 'batch' AND a.error IS NULL AND b.error IS NULL
 GROUP BY ALL ORDER BY bits
 
--- name: company_divergence
+-- part: parted
 -- Where an answer in company parts from the same variant's answer alone: the token, and how much
 -- likelier it was than the runner-up. By vLLM's account of the prompt alone where its answer is the
 -- same up to there, else by the variant's own; NULL where there is neither.
@@ -159,12 +159,15 @@ told AS (
         coalesce(left(alone, place - 1) = left(of_vllm, place - 1), false) AS as_vllm,
         CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
         CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
-    FROM pair WHERE place IS NOT NULL),
-parted AS (
-    SELECT variant, in_flight, prompt_hash, list_filter(range(1, len(tokens) + 1),
-        lambda k: length(array_to_string(tokens[1:k], '')) >= place)[1] AS token,
-        gaps[token] AS gap
-    FROM told)
+    FROM pair WHERE place IS NOT NULL)
+SELECT variant, in_flight, prompt_hash, list_filter(range(1, len(tokens) + 1),
+    lambda k: length(array_to_string(tokens[1:k], '')) >= place)[1] AS token,
+    gaps[token] AS gap
+FROM told
+
+-- name: company_divergence
+-- The answers in company that part from those alone, one by one.
+-- uses: parted
 SELECT variant, in_flight, prompt_hash, token, gap FROM parted ORDER BY variant, in_flight, token
 
 -- name: gaps
@@ -190,26 +193,7 @@ GROUP BY variant ORDER BY variant
 
 -- name: company_divergence_summary
 -- The same, all batch sizes together.
-WITH pair AS (
-    SELECT b.variant, b.in_flight, prompt_hash, a.output_text AS alone, a.token_text, a.token_gap,
-        v.output_text AS of_vllm, v.token_text AS vllm_tokens, v.token_gap AS vllm_gaps,
-        list_filter(range(1, 1 + greatest(length(a.output_text), length(b.output_text))),
-            lambda i: a.output_text[i] <> b.output_text[i])[1] AS place
-    FROM measured_request a JOIN measured_request b USING (variant, prompt_hash)
-        LEFT JOIN measured_request v
-            ON v.prompt_hash = a.prompt_hash AND v.sweep = 'alone' AND v.variant = 'vllm'
-    WHERE a.sweep = 'alone' AND b.sweep = 'batch'),
-told AS (
-    SELECT variant, in_flight, prompt_hash, place,
-        coalesce(left(alone, place - 1) = left(of_vllm, place - 1), false) AS as_vllm,
-        CASE WHEN as_vllm THEN vllm_tokens ELSE token_text END AS tokens,
-        CASE WHEN as_vllm THEN vllm_gaps ELSE token_gap END AS gaps
-    FROM pair WHERE place IS NOT NULL),
-parted AS (
-    SELECT variant, in_flight, prompt_hash, list_filter(range(1, len(tokens) + 1),
-        lambda k: length(array_to_string(tokens[1:k], '')) >= place)[1] AS token,
-        gaps[token] AS gap
-    FROM told)
+-- uses: parted
 SELECT variant, count(*) AS parted, count(gap) AS told, median(token) AS median_token,
     median(gap) AS median_gap, max(gap) AS widest_gap,
     count(*) FILTER (gap <= 0.125) AS within_step

@@ -1,3 +1,81 @@
+-- part: declared
+-- The objective, the search and the price, as the recorded declaration says.
+WITH said AS (
+    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording)
+SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_bound_ms,
+    regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_bound_ms,
+    regexp_extract(text, 'slo_quantile = ([0-9.]+)', 1)::DOUBLE AS quantile,
+    regexp_extract(text, 'search_frac = \[([0-9.]+)', 1)::DOUBLE AS low_frac,
+    regexp_extract(text, 'search_frac = \[[0-9.]+, ([0-9.]+)', 1)::DOUBLE AS high_frac,
+    regexp_extract(text, 'usd_per_hour = ([0-9.]+)', 1)::DOUBLE AS usd_per_hour FROM said
+
+-- part: judged
+-- Every measured request of every cell, rejected ones included: its TTFT from when it was due and
+-- its TPOT, endless where it failed, and whether it met both bounds.
+-- uses: declared
+SELECT *, ttft_ms <= ttft_bound_ms AND tpot_ms <= tpot_bound_ms AS met
+FROM (
+    SELECT c.cell_id, c.engine, c.sweep, c.repeat, c.in_flight, c.search_step, c.capacity_frac,
+        c.rate_per_s, c.verdict, c.reasons, r.error, r.scheduled_ns, r.last_token_ns, r.output_tokens,
+        r.asked_output_tokens,
+        if(r.error IS NULL, (first_token_ns - scheduled_ns) / 1e6, 'inf'::DOUBLE) AS ttft_ms,
+        if(r.error IS NULL, coalesce((last_token_ns - first_token_ns) / 1e6
+            / nullif(r.output_tokens - coalesce(r.chunk_tokens[1], 1), 0), 'inf'::DOUBLE),
+            'inf'::DOUBLE) AS tpot_ms
+    FROM cell c JOIN request r USING (cell_id) WHERE r.phase = 'measured'), declared
+
+-- part: line
+-- N requests in flight take a + b N each: a line through the first and the last closed level.
+-- capacity: the highest rate of the first repeat, which the shares of the open loop are of.
+WITH level AS (
+    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s,
+        max(requests_per_s) FILTER (repeat = 1) AS first_repeat_per_s
+    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL)
+SELECT engine, min(n) AS first_n, max(n) AS last_n, max(first_repeat_per_s) AS capacity_per_s,
+    (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s,
+    arg_min(each_s, n) - min(n) * b_s AS a_s
+FROM level GROUP BY engine
+
+-- part: step
+-- The search, step by step: the rate, the quantiles that the objective bounds, and what the step
+-- said. A drift or failed requests are the server's own answer; for any other reason a step says
+-- nothing, and the next one tries its rate again.
+-- uses: judged
+SELECT *, CASE WHEN reasons = [] AND ttft_ms <= ttft_bound_ms AND tpot_ms <= tpot_bound_ms THEN 'held'
+        WHEN coalesce(list_bool_and(list_transform(reasons, lambda x:
+            split_part(x, ':', 1) IN ('steady_state', 'errors'))), true) THEN 'not held'
+        ELSE 'says nothing' END AS result
+FROM (
+    SELECT engine, repeat, search_step, rate_per_s, reasons, ttft_bound_ms, tpot_bound_ms, low_frac,
+        high_frac, list_sort(list(ttft_ms))[ceil(quantile * count(*))::BIGINT] AS ttft_ms,
+        list_sort(list(tpot_ms))[ceil(quantile * count(*))::BIGINT] AS tpot_ms
+    FROM judged WHERE search_step IS NOT NULL
+    GROUP BY engine, repeat, search_step, rate_per_s, reasons, ttft_bound_ms, tpot_bound_ms, low_frac,
+        high_frac, quantile)
+
+-- part: search
+-- The highest rate that held the objective, as each repeat's search left it: between the highest
+-- rate that held and the lowest that did not, or an end of the declared bracket.
+-- uses: step, line
+SELECT engine, repeat, capacity_per_s, count(*) FILTER (result = 'says nothing') AS silent,
+    coalesce(max(rate_per_s) FILTER (result = 'held'), capacity_per_s * any_value(low_frac))
+        AS low_per_s,
+    coalesce(min(rate_per_s) FILTER (result = 'not held'), capacity_per_s * any_value(high_frac))
+        AS high_per_s,
+    (low_per_s + high_per_s) / 2 AS middle_per_s
+FROM step JOIN line USING (engine) GROUP BY engine, repeat, capacity_per_s
+
+-- part: gauged
+-- The mean of the engine's running and waiting requests over the looks at its gauges, by cell.
+WITH looked AS (
+    SELECT s.cell_id, s.t_ns, g.gauge FROM scrape s JOIN cell c USING (cell_id),
+        (SELECT unnest(['running', 'waiting']) AS gauge) g
+    WHERE s.t_ns BETWEEN c.measured_ns AND c.ended_ns)
+SELECT cell_id, sum(value) / count(DISTINCT t_ns) AS had, count(DISTINCT t_ns) AS looks FROM (
+    SELECT l.cell_id, l.t_ns, g.value FROM looked l ASOF JOIN engine_gauge g
+        ON l.cell_id = g.cell_id AND l.gauge = g.gauge AND l.t_ns >= g.t_ns)
+GROUP BY cell_id
+
 -- name: verdicts
 -- What ran: the pool that each engine said it has, cells and verdicts, and its answer before it was
 -- measured (the first line).
@@ -18,38 +96,19 @@ GROUP BY ALL ORDER BY c.sweep, c.variant
 SELECT count(*) AS cells FROM cell WHERE verdict <> 'VALID'
 
 -- name: fit
--- N requests in flight take a + b N each: a line through the first and the last closed level. The
--- limit of the throughput is then 1/b, and a/b is where half of it is reached. capacity: the highest
--- rate of the first repeat, which the shares of the open loop are of.
-WITH level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, min(n) AS first_n, max(n) AS last_n, arg_min(each_s, n) AS first_s,
-        (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s
-    FROM level GROUP BY engine)
-SELECT engine, 1000 * (first_s - first_n * b_s) AS a_ms, 1000 * b_s AS b_ms, 1 / b_s AS limit_per_s,
-    first_s / b_s - first_n AS half_in_flight, first_n, last_n,
-    (SELECT max(requests_per_s) FROM outcome o WHERE o.engine = line.engine AND o.sweep = 'closed'
-        AND o.repeat = 1 AND o.verdict = 'VALID') AS capacity_per_s
+-- The line, the limit of the throughput, which is 1/b, and where half of it is reached, which is a/b.
+-- uses: line
+SELECT engine, 1000 * a_s AS a_ms, 1000 * b_s AS b_ms, 1 / b_s AS limit_per_s,
+    a_s / b_s AS half_in_flight, first_n, last_n, capacity_per_s
 FROM line ORDER BY engine DESC
 
 -- name: closed
 -- The closed loop by level: requests a second with their interval over repeats, what N / (a + b N)
 -- says, the share of requests that met the objective (both bounds), and how many that is a second.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_ms,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_ms FROM said),
-met AS (
-    SELECT engine, in_flight, repeat, avg(wide.met::INT) AS met_frac FROM (
-        SELECT engine, in_flight, repeat, error IS NULL
-            AND coalesce((first_token_ns - scheduled_ns) / 1e6 <= slo.ttft_ms, false)
-            AND coalesce((last_token_ns - first_token_ns) / 1e6
-                / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0)
-                <= slo.tpot_ms, false) AS met
-        FROM measured_request, slo WHERE sweep = 'closed') wide GROUP BY ALL),
+-- uses: judged, line
+WITH met AS (
+    SELECT cell_id, avg(met::INT) AS met_frac FROM judged
+    WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
 level AS (
     SELECT o.engine, o.in_flight, avg(o.requests_per_s) AS requests_per_s,
         low95(o.requests_per_s) AS low, high95(o.requests_per_s) AS high,
@@ -57,14 +116,7 @@ level AS (
         low95(o.requests_per_s * m.met_frac) AS good_low,
         high95(o.requests_per_s * m.met_frac) AS good_high, 100 * avg(m.met_frac) AS met_percent,
         avg(o.output_tok_per_s) AS tok_per_s, count(*) AS repeats, sum(o.requests)::BIGINT AS requests
-    FROM outcome o JOIN met m USING (engine, in_flight, repeat)
-    WHERE o.sweep = 'closed' AND o.verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, min(in_flight) AS first_n, max(in_flight) AS last_n,
-        arg_min(in_flight / requests_per_s, in_flight) AS first_s,
-        (arg_max(in_flight / requests_per_s, in_flight) - arg_min(in_flight / requests_per_s,
-            in_flight)) / (max(in_flight) - min(in_flight)) AS b_s
-    FROM level GROUP BY engine),
+    FROM outcome o JOIN met m USING (cell_id) GROUP BY ALL),
 latency AS (
     SELECT engine, in_flight,
         max(p50_ms) FILTER (metric = 'ttft') AS ttft_ms,
@@ -72,10 +124,9 @@ latency AS (
         max(p50_ms) FILTER (metric = 'e2e') AS e2e_ms
     FROM level_p50 WHERE sweep = 'closed' GROUP BY ALL)
 SELECT l.engine, l.in_flight, requests_per_s, low, high,
-    in_flight / (first_s + (in_flight - first_n) * b_s) AS predicted_per_s,
+    in_flight / (a_s + b_s * in_flight) AS predicted_per_s,
     CASE WHEN in_flight NOT IN (first_n, last_n) THEN
-        100 * (requests_per_s * (first_s + (in_flight - first_n) * b_s) / in_flight - 1) END
-        AS gap_percent,
+        100 * (requests_per_s * (a_s + b_s * in_flight) / in_flight - 1) END AS gap_percent,
     good_per_s, good_low, good_high, met_percent, tok_per_s, ttft_ms, tpot_ms, e2e_ms, repeats,
     requests, in_flight = arg_max(in_flight, requests_per_s) OVER e AS most_work,
     in_flight = arg_max(in_flight, good_per_s) OVER e AS most_good
@@ -85,18 +136,10 @@ WINDOW e AS (PARTITION BY l.engine) ORDER BY l.engine DESC, l.in_flight
 -- name: turn
 -- By engine: the closed level with the most throughput and the one with the most goodput, and what
 -- the second would be at the first.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_ms,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_ms FROM said),
-cell_good AS (
-    SELECT engine, in_flight, cell_id, avg((error IS NULL
-            AND coalesce((first_token_ns - scheduled_ns) / 1e6 <= slo.ttft_ms, false)
-            AND coalesce((last_token_ns - first_token_ns) / 1e6
-                / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0)
-                <= slo.tpot_ms, false))::INT) AS met_frac
-    FROM measured_request, slo WHERE sweep = 'closed' GROUP BY ALL),
+-- uses: judged
+WITH cell_good AS (
+    SELECT engine, in_flight, cell_id, avg(met::INT) AS met_frac
+    FROM judged WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
 level AS (
     SELECT g.engine, g.in_flight, avg(o.requests_per_s) AS done, avg(o.requests_per_s * met_frac)
         AS good
@@ -112,36 +155,20 @@ FROM level GROUP BY engine ORDER BY engine DESC
 -- Every cell of the open loop and of the search, rejected ones included: the rate offered, what was
 -- done, what met the objective, the mean time of a request from when it was due, and what
 -- (a + b) / (1 - rate x b) says of it. Shares are of the capacity; load_frac is of the limit 1/b.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_ms,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_ms FROM said),
-level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, arg_min(each_s, n) AS one_s,
-        (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s,
-        (SELECT max(requests_per_s) FROM outcome o WHERE o.engine = level.engine
-            AND o.sweep = 'closed' AND o.repeat = 1 AND o.verdict = 'VALID') AS capacity
-    FROM level GROUP BY engine),
-answered AS (
-    SELECT c.cell_id, c.engine, c.sweep, c.repeat, c.search_step, c.capacity_frac, c.rate_per_s,
-        c.verdict, any_value(o.requests_per_s) AS done_per_s, any_value(o.measured_s) AS measured_s,
-        count(*) FILTER (r.error IS NULL
-            AND coalesce((first_token_ns - scheduled_ns) / 1e6 <= slo.ttft_ms, false)
-            AND coalesce((last_token_ns - first_token_ns) / 1e6
-                / nullif(r.output_tokens - coalesce(r.chunk_tokens[1], 1), 0)
-                <= slo.tpot_ms, false)) AS met, count(*) AS requests,
+-- uses: judged, line
+WITH answered AS (
+    SELECT j.cell_id, j.engine, j.sweep, j.repeat, j.search_step, j.capacity_frac, j.rate_per_s,
+        j.verdict, any_value(o.requests_per_s) AS done_per_s, any_value(o.measured_s) AS measured_s,
+        count(*) FILTER (met) AS met, count(*) AS requests,
         avg(last_token_ns - scheduled_ns) / 1e9 AS mean_s,
         (count(*) - 1) * 1e9 / (max(scheduled_ns) - min(scheduled_ns)) AS came_per_s
-    FROM cell c JOIN request r USING (cell_id) JOIN outcome o USING (cell_id), slo
-    WHERE c.sweep IN ('open', 'over', 'search') AND r.phase = 'measured' GROUP BY ALL)
+    FROM judged j JOIN outcome o USING (cell_id)
+    WHERE j.sweep IN ('open', 'over', 'search') GROUP BY ALL)
 SELECT engine, sweep, repeat, search_step, round(capacity_frac, 2) AS capacity_frac, rate_per_s,
-    came_per_s, 100 * rate_per_s / capacity AS capacity_percent, rate_per_s * b_s AS load_frac,
+    came_per_s, 100 * rate_per_s / capacity_per_s AS capacity_percent, rate_per_s * b_s AS load_frac,
     done_per_s, met / measured_s AS good_per_s, 100.0 * met / requests AS met_percent,
-    mean_s, CASE WHEN rate_per_s * b_s < 1 THEN one_s / (1 - rate_per_s * b_s) END AS predicted_s,
+    mean_s, CASE WHEN rate_per_s * b_s < 1 THEN (a_s + b_s) / (1 - rate_per_s * b_s) END
+        AS predicted_s,
     verdict = 'VALID' AS valid
 FROM answered JOIN line USING (engine)
 ORDER BY engine DESC, rate_per_s
@@ -149,14 +176,8 @@ ORDER BY engine DESC, rate_per_s
 -- name: waiting
 -- The open loop by declared share: VALID cells, mean time of a request from when it was due with
 -- its interval over their repeats, predicted and the gap; and the objective.
-WITH level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, arg_min(each_s, n) AS one_s,
-        (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s
-    FROM level GROUP BY engine),
-one AS (
+-- uses: line
+WITH one AS (
     SELECT c.engine, c.capacity_frac, c.repeat, c.verdict, any_value(c.rate_per_s) AS rate,
         any_value(o.requests_per_s) AS done, avg(r.last_token_ns - r.scheduled_ns) / 1e9 AS mean_s
     FROM cell c JOIN request r USING (cell_id) JOIN outcome o USING (cell_id)
@@ -166,142 +187,56 @@ SELECT engine, 100 * capacity_frac AS capacity_percent, any_value(rate) AS rate_
     count(*) FILTER (verdict = 'VALID') AS valid, avg(mean_s) FILTER (verdict = 'VALID') AS mean_s,
     low95(if(verdict = 'VALID', mean_s, NULL)) AS low_s,
     high95(if(verdict = 'VALID', mean_s, NULL)) AS high_s,
-    any_value(CASE WHEN rate * b_s < 1 THEN one_s / (1 - rate * b_s) END) AS predicted_s,
-    any_value(one_s) AS alone_s,
+    any_value(CASE WHEN rate * b_s < 1 THEN (a_s + b_s) / (1 - rate * b_s) END) AS predicted_s,
+    any_value(a_s + b_s) AS alone_s,
     100 * (avg(mean_s) FILTER (verdict = 'VALID')
-        / any_value(CASE WHEN rate * b_s < 1 THEN one_s / (1 - rate * b_s) END) - 1) AS gap_percent
+        / any_value(CASE WHEN rate * b_s < 1 THEN (a_s + b_s) / (1 - rate * b_s) END) - 1) AS gap_percent
 FROM one JOIN line USING (engine) GROUP BY engine, capacity_frac
 ORDER BY engine DESC, capacity_frac
 
 -- name: steps
--- The search, step by step: the rate, the quantiles that the objective bounds (failed requests count
--- as endless), and what the step said. A drift or failed requests are the server's own answer; for
--- any other reason a step says nothing, and the next one tries its rate again.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_bound,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_bound,
-        regexp_extract(text, 'slo_quantile = ([0-9.]+)', 1)::DOUBLE AS q FROM said),
-value AS (
-    SELECT c.engine, c.repeat, c.search_step, c.rate_per_s, c.reasons,
-        if(r.error IS NULL, (first_token_ns - scheduled_ns) / 1e6, 'inf'::DOUBLE) AS ttft_ms,
-        if(r.error IS NULL, coalesce((last_token_ns - first_token_ns) / 1e6
-            / nullif(r.output_tokens - coalesce(r.chunk_tokens[1], 1), 0), 'inf'::DOUBLE),
-            'inf'::DOUBLE) AS tpot_ms
-    FROM cell c JOIN request r USING (cell_id)
-    WHERE c.search_step IS NOT NULL AND r.phase = 'measured'),
-step AS (
-    SELECT engine, repeat, search_step, rate_per_s, reasons,
-        list_sort(list(ttft_ms))[ceil(any_value(q) * count(*))::BIGINT] AS ttft_ms,
-        list_sort(list(tpot_ms))[ceil(any_value(q) * count(*))::BIGINT] AS tpot_ms
-    FROM value, slo GROUP BY ALL),
-capacity AS (
-    SELECT engine, max(requests_per_s) AS capacity FROM outcome
-    WHERE sweep = 'closed' AND repeat = 1 AND verdict = 'VALID' GROUP BY engine)
-SELECT engine, repeat, search_step, rate_per_s, 100 * rate_per_s / capacity AS capacity_percent,
-    ttft_ms, tpot_ms,
-    CASE WHEN reasons = [] AND ttft_ms <= ttft_bound AND tpot_ms <= tpot_bound THEN 'held'
-        WHEN list_bool_and(list_transform(reasons, lambda x:
-            split_part(x, ':', 1) IN ('steady_state', 'errors'))) OR reasons = [] THEN 'not held'
-        ELSE 'says nothing' END AS result,
+-- The search, step by step, and which bound was not held.
+-- uses: step, line
+SELECT engine, repeat, search_step, rate_per_s, 100 * rate_per_s / capacity_per_s AS capacity_percent,
+    ttft_ms, tpot_ms, result,
     CASE WHEN reasons <> [] THEN array_to_string(list_transform(reasons, lambda x:
             split_part(x, ':', 1)), ', ')
-        WHEN ttft_ms > ttft_bound AND tpot_ms > tpot_bound THEN 'both'
-        WHEN ttft_ms > ttft_bound THEN 'TTFT' WHEN tpot_ms > tpot_bound THEN 'TPOT' END AS by
-FROM step JOIN slo ON true JOIN capacity USING (engine)
-ORDER BY engine DESC, repeat, search_step
+        WHEN ttft_ms > ttft_bound_ms AND tpot_ms > tpot_bound_ms THEN 'both'
+        WHEN ttft_ms > ttft_bound_ms THEN 'TTFT' WHEN tpot_ms > tpot_bound_ms THEN 'TPOT' END AS by
+FROM step JOIN line USING (engine) ORDER BY engine DESC, repeat, search_step
 
 -- name: found
--- The highest rate that held the objective, as each repeat's search left it: between the highest
--- rate that held and the lowest that did not, or an end of the declared bracket.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_bound,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_bound,
-        regexp_extract(text, 'slo_quantile = ([0-9.]+)', 1)::DOUBLE AS q,
-        regexp_extract(text, 'search_frac = \[([0-9.]+)', 1)::DOUBLE AS low_frac,
-        regexp_extract(text, 'search_frac = \[[0-9.]+, ([0-9.]+)', 1)::DOUBLE AS high_frac FROM said),
-step AS (
-    SELECT c.engine, c.repeat, c.rate_per_s, any_value(c.reasons = [])
-        AND count(*) FILTER (r.error IS NULL AND (first_token_ns - scheduled_ns) / 1e6 <= ttft_bound)
-            >= any_value(q) * count(*)
-        AND count(*) FILTER (r.error IS NULL AND (last_token_ns - first_token_ns) / 1e6
-            / nullif(r.output_tokens - coalesce(r.chunk_tokens[1], 1), 0)
-            <= tpot_bound) >= any_value(q) * count(*) AS held,
-        c.reasons = [] OR list_bool_and(list_transform(c.reasons, lambda x:
-            split_part(x, ':', 1) IN ('steady_state', 'errors'))) AS says
-    FROM cell c JOIN request r USING (cell_id), slo
-    WHERE c.search_step IS NOT NULL AND r.phase = 'measured' GROUP BY ALL),
-capacity AS (
-    SELECT engine, max(requests_per_s) AS capacity FROM outcome
-    WHERE sweep = 'closed' AND repeat = 1 AND verdict = 'VALID' GROUP BY engine)
-SELECT engine, repeat, low_per_s, high_per_s, (low_per_s + high_per_s) / 2 AS middle_per_s,
-    50 * (low_per_s + high_per_s) / capacity AS capacity_percent, silent
-FROM (
-    SELECT s.engine, s.repeat, capacity, count(*) FILTER (NOT says) AS silent,
-        coalesce(max(rate_per_s) FILTER (held), capacity * any_value(low_frac)) AS low_per_s,
-        coalesce(min(rate_per_s) FILTER (NOT held AND says), capacity * any_value(high_frac))
-            AS high_per_s
-    FROM step s JOIN capacity c ON c.engine = s.engine, slo GROUP BY s.engine, s.repeat, capacity)
-ORDER BY engine DESC, repeat
+-- What each repeat's search left, and its middle as a share of the capacity.
+-- uses: search
+SELECT engine, repeat, low_per_s, high_per_s, middle_per_s,
+    100 * middle_per_s / capacity_per_s AS capacity_percent, silent
+FROM search ORDER BY engine DESC, repeat
 
 -- name: highest
 -- The highest rate over the repeats: mean of their middles with its interval, and what the closed
 -- loop predicts. The prediction: a request that finds n others takes a + b (n + 1); with Poisson
 -- arrivals the number there has weights prod (load + load a / (b k)). It is the highest load at which
 -- the share q of all requests take no longer than both bounds together allow, so an upper bound.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_bound,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_bound,
-        regexp_extract(text, 'slo_quantile = ([0-9.]+)', 1)::DOUBLE AS q,
-        regexp_extract(text, 'search_frac = \[([0-9.]+)', 1)::DOUBLE AS low_frac,
-        regexp_extract(text, 'search_frac = \[[0-9.]+, ([0-9.]+)', 1)::DOUBLE AS high_frac FROM said),
-step AS (
-    SELECT c.engine, c.repeat, c.rate_per_s, any_value(c.reasons = [])
-        AND count(*) FILTER (r.error IS NULL AND (first_token_ns - scheduled_ns) / 1e6 <= ttft_bound)
-            >= any_value(q) * count(*)
-        AND count(*) FILTER (r.error IS NULL AND (last_token_ns - first_token_ns) / 1e6
-            / nullif(r.output_tokens - coalesce(r.chunk_tokens[1], 1), 0)
-            <= tpot_bound) >= any_value(q) * count(*) AS held,
-        c.reasons = [] OR list_bool_and(list_transform(c.reasons, lambda x:
-            split_part(x, ':', 1) IN ('steady_state', 'errors'))) AS says
-    FROM cell c JOIN request r USING (cell_id), slo
-    WHERE c.search_step IS NOT NULL AND r.phase = 'measured' GROUP BY ALL),
-closed AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s,
-        any_value(c.output_tokens) AS tokens
-    FROM outcome JOIN (SELECT cell_id, output_tokens FROM cell) c USING (cell_id)
-    WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, arg_min(each_s, n) AS one_s, any_value(tokens) AS tokens,
-        (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s,
-        (SELECT max(requests_per_s) FROM outcome o WHERE o.engine = closed.engine
-            AND o.sweep = 'closed' AND o.repeat = 1 AND o.verdict = 'VALID') AS capacity
-    FROM closed GROUP BY engine),
+-- uses: search
+WITH tokens AS (SELECT max(output_tokens) AS tokens FROM cell WHERE sweep = 'closed'),
 weight AS (
-    SELECT engine, load, n, one_s, b_s, tokens, exp(sum(if(n = 0, 0, ln(load
-        * (1 + (one_s / b_s - 1) / greatest(n, 1))))) OVER (PARTITION BY engine, load ORDER BY n)) AS w
+    SELECT engine, load, n, a_s, b_s, exp(sum(if(n = 0, 0, ln(load
+        * (1 + (a_s / b_s) / greatest(n, 1))))) OVER (PARTITION BY engine, load ORDER BY n)) AS w
     FROM line, (SELECT unnest(range(1, 100)) / 100 AS load), (SELECT unnest(range(0, 600)) AS n)),
 inside AS (
-    SELECT engine, load, sum(w) FILTER (one_s + b_s * n
-            <= (ttft_bound + (tokens - 1) * tpot_bound) / 1e3) / sum(w) AS share
-    FROM weight, slo GROUP BY engine, load),
+    SELECT engine, load, b_s, any_value(quantile) AS quantile,
+        sum(w) FILTER (a_s + b_s * (n + 1)
+            <= (ttft_bound_ms + (tokens - 1) * tpot_bound_ms) / 1e3) / sum(w) AS share
+    FROM weight, declared, tokens GROUP BY engine, load, b_s),
 predicted AS (
-    SELECT engine, max(load) AS load FROM inside, slo WHERE share >= q GROUP BY engine),
-each AS (
-    SELECT s.engine, s.repeat, capacity, b_s,
-        (coalesce(max(rate_per_s) FILTER (held), capacity * any_value(low_frac)) + coalesce(
-            min(rate_per_s) FILTER (NOT held AND says), capacity * any_value(high_frac))) / 2 AS middle
-    FROM step s JOIN line l ON l.engine = s.engine, slo GROUP BY s.engine, s.repeat, capacity, b_s)
+    SELECT engine, max(load / b_s) AS predicted_per_s FROM inside WHERE share >= quantile
+    GROUP BY engine)
 SELECT *, predicted_per_s >= rate_per_s AS below_prediction FROM (
-    SELECT engine, count(*) AS repeats, avg(middle) AS rate_per_s, low95(middle) AS low_per_s,
-        high95(middle) AS high_per_s, 100 * avg(middle / capacity) AS capacity_percent,
-        any_value(capacity) AS capacity_per_s, any_value(load / b_s) AS predicted_per_s
-    FROM each LEFT JOIN predicted USING (engine) GROUP BY engine)
+    SELECT engine, count(*) AS repeats, avg(middle_per_s) AS rate_per_s,
+        low95(middle_per_s) AS low_per_s, high95(middle_per_s) AS high_per_s,
+        100 * avg(middle_per_s / capacity_per_s) AS capacity_percent,
+        any_value(capacity_per_s) AS capacity_per_s, any_value(predicted_per_s) AS predicted_per_s
+    FROM search LEFT JOIN predicted USING (engine) GROUP BY engine)
 ORDER BY engine DESC
 
 -- name: caps
@@ -430,21 +365,13 @@ ORDER BY variant DESC, place
 -- Little's law on every cell: requests a second times the mean time in the server, by the client,
 -- against the mean of the engine's own running and waiting requests, by its gauges at each look. And
 -- the mean time alone (warm-up included) by the engine's own clock, against the client's.
+-- uses: gauged
 WITH client AS (
     SELECT c.cell_id, c.engine, c.sweep, c.in_flight,
         count(*) FILTER (phase = 'measured') * 1e9 / (max(c.ended_ns) - min(c.measured_ns)) AS rate,
         avg(r.ended_ns - r.sent_ns) FILTER (phase = 'measured') / 1e9 AS mean_s,
         avg(r.ended_ns - r.sent_ns) / 1e9 AS every_s
     FROM cell c JOIN request r USING (cell_id) WHERE r.error IS NULL GROUP BY ALL),
-looked AS (
-    SELECT s.cell_id, s.t_ns, g.gauge FROM scrape s JOIN cell c USING (cell_id),
-        (SELECT unnest(['running', 'waiting']) AS gauge) g
-    WHERE s.t_ns BETWEEN c.measured_ns AND c.ended_ns),
-engine AS (
-    SELECT cell_id, sum(value) / count(DISTINCT t_ns) AS had, count(DISTINCT t_ns) AS looks FROM (
-        SELECT l.cell_id, l.t_ns, g.value FROM looked l ASOF JOIN engine_gauge g
-            ON l.cell_id = g.cell_id AND l.gauge = g.gauge AND l.t_ns >= g.t_ns)
-    GROUP BY cell_id),
 clock AS (
     SELECT cell_id, sum(gained) FILTER (name LIKE '%\_sum' ESCAPE '\')
         / sum(gained) FILTER (name LIKE '%\_count' ESCAPE '\') AS mean_s
@@ -463,46 +390,29 @@ SELECT c.sweep, c.engine, count(*) AS cells, min(rate * c.mean_s) AS least,
     100 * arg_max(had / (rate * c.mean_s) - 1, abs(had / (rate * c.mean_s) - 1)) AS worst_percent,
     100 * median(k.mean_s / every_s - 1) AS time_percent,
     100 * arg_max(k.mean_s / every_s - 1, abs(k.mean_s / every_s - 1)) AS worst_time_percent
-FROM client c JOIN engine e USING (cell_id) LEFT JOIN clock k ON k.cell_id = c.cell_id
+FROM client c JOIN gauged e USING (cell_id) LEFT JOIN clock k ON k.cell_id = c.cell_id
 GROUP BY ALL ORDER BY c.engine DESC, c.sweep
 
 -- name: little_worst
 -- The cell in which the engine's gauges and the client differ most.
+-- uses: gauged
 WITH client AS (
     SELECT c.cell_id, c.variant, c.sweep, c.repeat, c.rate_per_s,
         (max(c.ended_ns) - min(c.measured_ns)) / 1e9 AS measured_s,
         count(*) * avg(r.ended_ns - r.sent_ns) / (max(c.ended_ns) - min(c.measured_ns)) AS product
     FROM cell c JOIN request r USING (cell_id)
-    WHERE r.phase = 'measured' AND r.error IS NULL GROUP BY ALL),
-looked AS (
-    SELECT s.cell_id, s.t_ns, g.gauge FROM scrape s JOIN cell c USING (cell_id),
-        (SELECT unnest(['running', 'waiting']) AS gauge) g
-    WHERE s.t_ns BETWEEN c.measured_ns AND c.ended_ns),
-engine AS (
-    SELECT cell_id, sum(value) / count(DISTINCT t_ns) AS had, count(DISTINCT t_ns) AS looks FROM (
-        SELECT l.cell_id, l.t_ns, g.value FROM looked l ASOF JOIN engine_gauge g
-            ON l.cell_id = g.cell_id AND l.gauge = g.gauge AND l.t_ns >= g.t_ns)
-    GROUP BY cell_id)
+    WHERE r.phase = 'measured' AND r.error IS NULL GROUP BY ALL)
 SELECT variant, sweep, repeat, measured_s, looks, product, had, 100 * (had / product - 1) AS percent
-FROM client JOIN engine USING (cell_id) ORDER BY abs(had / product - 1) DESC LIMIT 1
+FROM client JOIN gauged USING (cell_id) ORDER BY abs(had / product - 1) DESC LIMIT 1
 
 -- name: cost_parts
 -- The spreadsheet: what the measured phases of the closed loop cost at the declared price, and what a
 -- million tokens cost, all of them and those of requests that met the objective.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_ms,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_ms,
-        regexp_extract(text, 'usd_per_hour = ([0-9.]+)', 1)::DOUBLE AS usd_per_hour FROM said),
-tokens AS (
-    SELECT m.engine, m.in_flight, m.cell_id, sum(m.output_tokens)::BIGINT AS tokens,
-        coalesce(sum(m.output_tokens) FILTER (
-            coalesce((first_token_ns - scheduled_ns) / 1e6 <= slo.ttft_ms, false)
-            AND coalesce((last_token_ns - first_token_ns) / 1e6
-                / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0)
-                <= slo.tpot_ms, false)), 0)::BIGINT AS good_tokens
-    FROM measured_request m, slo WHERE sweep = 'closed' AND error IS NULL GROUP BY ALL),
+-- uses: judged
+WITH tokens AS (
+    SELECT engine, in_flight, cell_id, sum(output_tokens)::BIGINT AS tokens,
+        coalesce(sum(output_tokens) FILTER (met), 0)::BIGINT AS good_tokens
+    FROM judged WHERE sweep = 'closed' AND verdict = 'VALID' AND error IS NULL GROUP BY ALL),
 level AS (
     SELECT t.engine, t.in_flight, sum(t.tokens)::BIGINT AS tokens,
         sum(t.good_tokens)::BIGINT AS good_tokens, sum(o.measured_s) AS measured_s,
@@ -516,66 +426,34 @@ SELECT engine, in_flight, usd_per_hour, units, measured_s, usd_per_hour * units 
     in_flight = arg_min(in_flight, 1e6 * measured_s / nullif(good_tokens, 0)) OVER (
         PARTITION BY engine) AS cheapest_good,
     in_flight = arg_min(in_flight, measured_s / tokens) OVER (PARTITION BY engine) AS cheapest
-FROM level, slo ORDER BY engine DESC, in_flight
+FROM level, declared ORDER BY engine DESC, in_flight
 
 -- name: model_fit
--- Of the small models: a and b of the closed loop, as in fit.
-WITH level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL)
-SELECT engine,
-    arg_min(each_s, n) - min(n) * (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS a_s,
-    (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s
-FROM level GROUP BY engine ORDER BY engine DESC
+-- Of the small models: a and b of the closed loop.
+-- uses: line
+SELECT engine, a_s, b_s FROM line ORDER BY engine DESC
 
 -- name: open_fit
 -- The same and the capacity, of which the offered rates are shares.
-WITH level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL)
-SELECT engine,
-    arg_min(each_s, n) - min(n) * (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS a_s,
-    (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s,
-    (SELECT max(requests_per_s) FROM outcome o WHERE o.engine = level.engine AND o.sweep = 'closed'
-        AND o.repeat = 1 AND o.verdict = 'VALID') AS capacity_per_s
-FROM level GROUP BY engine ORDER BY engine DESC
+-- uses: line
+SELECT engine, a_s, b_s, capacity_per_s FROM line ORDER BY engine DESC
 
 -- name: cost_fit
 -- The same, with the share of the requests that met the objective at each level.
-WITH said AS (
-    SELECT split_part(experiment_toml, '[tier.' || tier || ']', 2) AS text FROM recording),
-slo AS (
-    SELECT regexp_extract(text, 'slo_ttft_ms = ([0-9.]+)', 1)::DOUBLE AS ttft_ms,
-        regexp_extract(text, 'slo_tpot_ms = ([0-9.]+)', 1)::DOUBLE AS tpot_ms FROM said),
-met AS (
-    SELECT engine, in_flight, avg((error IS NULL
-            AND coalesce((first_token_ns - scheduled_ns) / 1e6 <= slo.ttft_ms, false)
-            AND coalesce((last_token_ns - first_token_ns) / 1e6
-                / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0)
-                <= slo.tpot_ms, false))::INT) AS met_frac, any_value(asked_output_tokens)
-            AS output_tokens
-    FROM measured_request, slo WHERE sweep = 'closed' GROUP BY ALL),
-level AS (
-    SELECT engine, in_flight AS n, any_value(in_flight) / avg(requests_per_s) AS each_s
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-line AS (
-    SELECT engine, arg_min(each_s, n) - min(n) * (arg_max(each_s, n) - arg_min(each_s, n))
-            / (max(n) - min(n)) AS a_s,
-        (arg_max(each_s, n) - arg_min(each_s, n)) / (max(n) - min(n)) AS b_s
-    FROM level GROUP BY engine)
-SELECT engine, in_flight, a_s, b_s, output_tokens, met_frac
-FROM met JOIN line USING (engine) ORDER BY engine DESC, in_flight
+-- uses: judged, line
+SELECT engine, in_flight, a_s, b_s, any_value(asked_output_tokens) AS output_tokens,
+    avg(met::INT) AS met_frac
+FROM judged JOIN line USING (engine) WHERE sweep = 'closed' AND verdict = 'VALID'
+GROUP BY engine, in_flight, a_s, b_s ORDER BY engine DESC, in_flight
 
 -- name: closed_points
 -- The closed loop against N / (a + b N), fitted on the first and the last level; and the cost of a
 -- million output tokens at the declared price, of one unit.
+-- uses: declared
 WITH level AS (
     SELECT engine, in_flight, avg(requests_per_s) AS requests_per_s,
         avg(1e6 / output_tok_per_s) AS s_per_million
-    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL),
-declared AS (
-    SELECT regexp_extract(split_part(experiment_toml, '[tier.' || tier || ']', 2),
-        'usd_per_hour = ([0-9.]+)', 1)::DOUBLE AS usd_per_hour FROM recording)
+    FROM outcome WHERE sweep = 'closed' AND verdict = 'VALID' GROUP BY ALL)
 SELECT engine, in_flight, usd_per_hour, if(in_flight IN (min(in_flight) OVER e, max(in_flight) OVER e),
         'fit', 'check') AS part,
     requests_per_s, in_flight / requests_per_s AS each_s,
@@ -583,15 +461,14 @@ SELECT engine, in_flight, usd_per_hour, if(in_flight IN (min(in_flight) OVER e, 
 FROM level, declared WINDOW e AS (PARTITION BY engine) ORDER BY engine DESC, in_flight
 
 -- name: open_points
--- The open loop and the search against (a + b) / (1 - rate b): mean over the VALID cells of a rate.
-SELECT engine, round(100 * o.rate_per_s / capacity) AS capacity_percent, 'check' AS part,
+-- The open loop against (a + b) / (1 - rate b): mean over the VALID cells of a rate.
+-- uses: line
+SELECT engine, round(100 * o.rate_per_s / capacity_per_s) AS capacity_percent, 'check' AS part,
     avg(o.mean_s) AS each_s
 FROM (
     SELECT c.engine, c.cell_id, c.rate_per_s, avg(r.last_token_ns - r.scheduled_ns) / 1e9 AS mean_s
     FROM cell c JOIN request r USING (cell_id)
     WHERE c.sweep = 'open' AND c.verdict = 'VALID' AND r.phase = 'measured'
     GROUP BY ALL) o
-JOIN (
-    SELECT engine, max(requests_per_s) AS capacity FROM outcome
-    WHERE sweep = 'closed' AND repeat = 1 AND verdict = 'VALID' GROUP BY engine) USING (engine)
+JOIN line USING (engine)
 GROUP BY ALL HAVING capacity_percent < 100 ORDER BY engine DESC, capacity_percent

@@ -1,14 +1,17 @@
 """queries.sql -> named queries, and their rows from a recording.
 
 A query file is a list of blocks, each begun by a line `-- name: ident` and holding one SELECT.
-Comment lines right after the name describe the query. A recording is opened read-only, and with no
-access to files or the network, because a query file may come with somebody else's recording.
+Comment lines right after the name describe the query. A block begun by `-- part: ident` is a SELECT
+that others use as a table: a line `-- uses: ident, ident` in a block puts those parts before it as
+common table expressions, so that what two queries work out is written once. A recording is opened
+read-only, and with no access to files or the network, because a query file may come with somebody
+else's recording.
 """
 
 import hashlib
 import pickle
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +23,9 @@ from harness.errors import HarnessError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_NAME = re.compile(r"^--\s*name:\s*(\S.*?)\s*$")
+_BLOCK = re.compile(r"^--\s*(name|part):\s*(\S.*?)\s*$")
+_USES = re.compile(r"^--\s*uses:\s*(\S.*?)\s*$")
+_WITH = re.compile(r"^WITH\s+", re.IGNORECASE)
 _IDENT = re.compile(r"^[a-z][a-z0-9_]*$")
 
 
@@ -55,30 +60,79 @@ class Result:
         return pandas.DataFrame(rows, columns=self.columns)
 
 
+@dataclass(slots=True)
+class _Block:
+    """A query or a part as it stands in the file. head: its comments; uses: names of parts."""
+
+    is_part: bool
+    head: list[str] = field(default_factory=list)
+    body: list[str] = field(default_factory=list)
+    uses: list[str] = field(default_factory=list)
+
+
 def parse(text: str, file: str) -> dict[str, Query]:
-    """The queries of a file by name. Raises HarnessError naming file and line."""
-    blocks: dict[str, list[str]] = {}
-    current: list[str] | None = None
+    """The queries of a file by name, with the parts that they use written out. Raises HarnessError
+    naming file and line."""
+    blocks: dict[str, _Block] = {}
+    current: _Block | None = None
     for number, line in enumerate(text.splitlines(), 1):
-        named = _NAME.match(line)
-        if named:
-            name = named.group(1)
-            if not _IDENT.match(name):
-                raise HarnessError(f"{file}:{number}: {name!r} is no name: use a-z, 0-9 and _")
-            if name in blocks:
-                raise HarnessError(f"{file}:{number}: a second query is named {name!r}")
-            current = blocks[name] = []
+        place = f"{file}:{number}"
+        if begun := _BLOCK.match(line):
+            current = blocks[_new_name(begun[2], blocks, place)] = _Block(begun[1] == "part")
         elif current is not None:
-            current.append(line)
+            _add(line, current, blocks, place)
         elif line.strip() and not line.lstrip().startswith("--"):
-            raise HarnessError(f"{file}:{number}: SQL before the first `-- name:` line")
-    queries = {}
-    for name, lines in blocks.items():
-        sql = "\n".join(lines).strip().rstrip(";").rstrip()
-        if not [line for line in sql.splitlines() if line and not line.startswith("--")]:
+            raise HarnessError(f"{place}: SQL before the first `-- name:` line")
+    for name, block in blocks.items():
+        block.body = "\n".join(block.body).strip().rstrip(";").rstrip().splitlines()
+        if not [line for line in block.body if line and not line.startswith("--")]:
             raise HarnessError(f"{file}: the query {name!r} is empty")
-        queries[name] = Query(name, sql)
-    return queries
+    return {
+        name: Query(name, _written_out(block, blocks))
+        for name, block in blocks.items()
+        if not block.is_part
+    }
+
+
+def _new_name(name: str, blocks: dict[str, _Block], place: str) -> str:
+    if not _IDENT.match(name):
+        raise HarnessError(f"{place}: {name!r} is no name: use a-z, 0-9 and _")
+    if name in blocks:
+        raise HarnessError(f"{place}: a second query is named {name!r}")
+    return name
+
+
+def _add(line: str, block: _Block, blocks: dict[str, _Block], place: str) -> None:
+    """Puts a line where it belongs in the block that is being read."""
+    if used := _USES.match(line):
+        for name in re.split(r"\s*,\s*", used[1]):
+            if name not in blocks or not blocks[name].is_part:
+                raise HarnessError(f"{place}: no part above is named {name!r}")
+            block.uses.append(name)
+    elif line.startswith("--") and not block.body:
+        block.head.append(line)
+    else:
+        block.body.append(line)
+
+
+def _written_out(block: _Block, blocks: dict[str, _Block]) -> str:
+    """The SQL with its parts, and theirs, before it: those that stand first in the file first."""
+    needed, todo = set[str](), list(block.uses)
+    while todo:
+        name = todo.pop()
+        needed.add(name)
+        todo += blocks[name].uses
+    parts = [
+        "\n".join([*blocks[name].head, f"{name} AS (", *blocks[name].body, ")"])
+        for name in blocks
+        if name in needed
+    ]
+    body = "\n".join(block.body)
+    if not parts:
+        return "\n".join([*block.head, body])
+    own = _WITH.sub("", body, count=1)
+    joined = "WITH " + ",\n".join(parts) + (",\n" if own != body else "\n") + own
+    return "\n".join([*block.head, joined])
 
 
 def run(recording: Path, query: Query, file: str) -> Result:

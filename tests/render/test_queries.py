@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,11 +25,43 @@ def test_blocks_are_split_at_their_names_and_keep_their_comments() -> None:
         ("-- name: a b\nSELECT 1", r"q\.sql:1: 'a b' is no name"),
         ("-- name: a\nSELECT 1\n-- name: a\nSELECT 2", r"q\.sql:3: a second query"),
         ("-- name: a\n-- only a comment\n", "the query 'a' is empty"),
+        ("-- name: a\n-- uses: b\nSELECT 1", r"q\.sql:2: no part above is named 'b'"),
+        ("-- name: a\nSELECT 1\n-- name: b\n-- uses: a\nSELECT 2", r"q\.sql:4: no part above"),
     ],
 )
 def test_a_fault_names_file_and_line(text: str, message: str) -> None:
     with pytest.raises(HarnessError, match=message):
         parse(text, "q.sql")
+
+
+def test_a_part_is_written_out_before_each_query_that_uses_it() -> None:
+    text = """
+-- part: one
+-- the first
+SELECT 1 AS a;
+-- part: two
+-- uses: one
+WITH x AS (SELECT 2 AS b) SELECT a + b AS c FROM one, x
+-- name: sum
+-- what it says
+-- uses: two
+SELECT c FROM two
+-- name: both
+-- uses: two, one
+WITH y AS (SELECT 10 AS d) SELECT a, c, d FROM one, two, y
+-- name: alone
+SELECT 5
+"""
+    written = {name: query.sql for name, query in parse(text, "q.sql").items()}
+    assert list(written) == ["sum", "both", "alone"]
+    assert written["sum"].startswith(
+        "-- what it says\nWITH -- the first\none AS (\nSELECT 1 AS a\n)"
+    )
+    assert [duckdb.sql(sql).fetchall() for sql in written.values()] == [
+        [(3,)],
+        [(1, 3, 10)],
+        [(5,)],
+    ]
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True), st.integers()))
