@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.recording.statistics import samples_needed
+from harness.statistics import samples_needed
 from harness.toml_values import require
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from harness.analysis.equal_work import Check, Pair, paired_sql, prove
 from harness.analysis.intervals import MIN_REPEATS, bootstrap_t
 from harness.analysis.metrics import Metric, metric
 from harness.errors import HarnessError
-from harness.recording.statistics import samples_needed, supported_percentile
+from harness.statistics import samples_needed, supported_percentile
 
 NOT_COMPARABLE = "not comparable"
 VALUES = """, value AS ({sql})

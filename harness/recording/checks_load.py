@@ -3,7 +3,7 @@
 import math
 
 from harness.recording.judged import Judged
-from harness.recording.statistics import drift, window_levels
+from harness.statistics import drift, window_levels
 
 LAG_MS = 5.0  # p99 of how late requests may leave, where
 LAG_TTFT_FRAC = 0.01  # that is more than this share of the median TTFT

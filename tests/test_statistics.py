@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from harness.recording.statistics import (
+from harness.statistics import (
     drift,
     miss_chance,
     samples_needed,
