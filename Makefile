@@ -32,6 +32,9 @@ calibrate: setup ## find what this client can measure on this machine, into data
 engines: setup ## list the engines and what is installed of them
 	$(RUN) engines
 
+models: setup ## make the models that the project makes itself, into .engines/models (the trained ones take long)
+	$(RUN) models
+
 doctor: setup ## say what this machine has and lacks
 	$(RUN) doctor
 
@@ -50,8 +53,8 @@ test-engines: setup ## the end-to-end tests on real vLLM, SGLang and Transformer
 	$(VENV)/bin/python -m pytest -m engines -s
 
 check: setup ## lint, types, declarations, recordings, prose
-	$(VENV)/bin/ruff check harness tests episodes
-	$(VENV)/bin/ruff format --check harness tests episodes
+	$(VENV)/bin/ruff check harness tests episodes lessons
+	$(VENV)/bin/ruff format --check harness tests episodes lessons
 	$(VENV)/bin/mypy
 	$(RUN) check
 
@@ -66,4 +69,4 @@ lock: setup ## compile requirements.lock anew from pyproject.toml (needs uv)
 clean: ## remove what can be built again; recordings and engines stay
 	rm -rf site docs/episodes docs/lessons docs/reference docs/assets/data .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup site serve record engines doctor test-tools test test-engines check bench lock clean
+.PHONY: help setup site serve record engines models doctor test-tools test test-engines check bench lock clean

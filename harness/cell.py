@@ -28,9 +28,11 @@ from harness.load.parse import ParsedRequest, parse_request
 from harness.load.plan import LoadPlan, PlannedRequest
 from harness.load.spool import read_anchors, read_requests
 from harness.recording.store import record_of
+from harness.sweep import Sweep
 from harness.telemetry.sampler import Sampler, Telemetry
 from harness.worklist import Work, Worklist
 
+NO_MORE = dict.fromkeys(("shared_prefix_tokens", "salt", "adapter", "text_id", "extra", "expected"))
 NO_LIMIT = (1 << 62) - 1  # an open loop ends with its plan
 
 
@@ -66,7 +68,7 @@ class CellResult:
 class _Planned:
     """What the answers are joined with: by request, from 1. Session and turn are 0 for none.
 
-    sharing: shared prefix, salt and adapter, of the sweeps alone whose prompts share tokens.
+    more: what only sweeps have whose prompts share tokens or are texts, by request.
     """
 
     hashes: "array[int]" = field(default_factory=lambda: array("Q"))
@@ -74,7 +76,7 @@ class _Planned:
     output_tokens: "array[int]" = field(default_factory=lambda: array("I"))
     sessions: "array[int]" = field(default_factory=lambda: array("I"))
     turns: "array[int]" = field(default_factory=lambda: array("I"))
-    sharing: dict[int, dict[str, Any]] = field(default_factory=dict)
+    more: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, work: Work, added_tokens: int) -> int:
         self.hashes.append(work.prompt.hash)
@@ -82,17 +84,19 @@ class _Planned:
         self.output_tokens.append(work.output_tokens)
         self.sessions.append(work.session or 0)
         self.turns.append(work.turn or 0)
-        if work.shared_prefix_tokens is not None or work.salt or work.adapter:
-            self.sharing[len(self.hashes)] = {
+        if work.shared_prefix_tokens is not None or work.salt or work.adapter or work.text_id:
+            self.more[len(self.hashes)] = {
                 "shared_prefix_tokens": work.shared_prefix_tokens,
                 "salt": work.salt or None,
                 "adapter": work.adapter or None,
+                "text_id": work.text_id or None,
+                "extra": work.extra,
+                "expected": work.expected or None,
             }
         return len(self.hashes)
 
     def of(self, request_id: int) -> dict[str, Any]:
-        nothing = {"shared_prefix_tokens": None, "salt": None, "adapter": None}
-        return self.sharing.get(request_id, nothing) | {
+        return self.more.get(request_id, NO_MORE) | {
             "session": self.sessions[request_id - 1] or None,
             "turn": self.turns[request_id - 1] or None,
             "prompt_hash": self.hashes[request_id - 1],
@@ -119,7 +123,7 @@ def run_cell(
             min_requests=worklist.cell.level.min_requests if closed else NO_LIMIT,
             min_duration_s=sweep.min_duration_s if closed else 0.0,
             timeout_s=tier.request_timeout_s,
-            cores=_client_cores(tier),
+            cores=_client_cores(tier, worklist.cell.variant),
             spool_path=str(Path(folder) / "spool"),
         )
         requests = _requests(worklist, target, planned)
@@ -153,9 +157,10 @@ def _load(
         raise HarnessError(died) from None
 
 
-def _client_cores(tier: Tier) -> tuple[int, ...]:
-    """The declared one first; where there are more load processes, others that no engine has."""
-    taken = {tier.client_core, *tier.engine_cores}
+def _client_cores(tier: Tier, variant: str) -> tuple[int, ...]:
+    """The declared one first; where there are more load processes, others that the engine has
+    not."""
+    taken = {tier.client_core, *tier.cores_of(tier.variant(variant))}
     return (tier.client_core, *(c for c in range(os.cpu_count() or 1) if c not in taken))
 
 
@@ -165,22 +170,21 @@ def _connections(worklist: Worklist) -> int:
 
 
 def _requests(worklist: Worklist, target: Target, planned: _Planned) -> Iterator[PlannedRequest]:
-    sweep = worklist.cell.level.sweep
+    sweep, engine = worklist.cell.level.sweep, target.engine
     for work in worklist:
-        body = target.engine.request_body(
+        request_id = planned.add(work, worklist.added_tokens)
+        body = engine.request_body(
             endpoint=sweep.endpoint,
             prompt_ids=work.prompt.ids,
             prompt_text=work.prompt.text,
             output_tokens=work.output_tokens,
-            seed=worklist.seeds.sampling,
+            seed=worklist.seeds.sampling + (request_id if sweep.temperature else 0),
             served_name=target.served_name,
             logprobs=sweep.logprobs,
             salt=work.salt,
             adapter=work.adapter,
         )
-        if sweep.length_by == "min_tokens":
-            body = target.engine.with_min_tokens(body)
-        request_id = planned.add(work, worklist.added_tokens)
+        body = shaped(engine, sweep, body) | (work.extra or {})
         if sweep.priorities and work.phase == "measured":
             number = request_id - sweep.warmup_requests - 1
             body["priority"] = sweep.priorities[number % len(sweep.priorities)]
@@ -192,6 +196,16 @@ def _requests(worklist: Worklist, target: Target, planned: _Planned) -> Iterator
             session=work.session,
             think_ns=work.think_ns,
         )
+
+
+def shaped(engine: Engine, sweep: Sweep, body: dict[str, Any]) -> dict[str, Any]:
+    """The body with its length and its sampling as the sweep asks for them. Raises HarnessError
+    where the engine can't."""
+    if sweep.length_by == "min_tokens":
+        body = engine.with_min_tokens(body)
+    elif sweep.length_by == "eos":
+        body = engine.with_own_end(body)
+    return engine.with_temperature(body, sweep.temperature) if sweep.temperature else body
 
 
 def _request_rows(
@@ -271,6 +285,10 @@ def _cell_row(worklist: Worklist, client: dict[str, Any]) -> dict[str, Any]:
         "reset_cache": sweep.reset_cache,
         "front_cap": sweep.front_cap,
         "search_step": level.search_step,
+        "kind": level.kind,
+        "extra": level.extra,
+        "temperature": sweep.temperature,
+        "ends_itself": sweep.length_by == "eos",
         "min_requests": level.min_requests,
         "min_duration_s": sweep.min_duration_s,
         "warmup_requests": sweep.warmup_requests,

@@ -1,4 +1,4 @@
-"""The command line: python -m harness record | calibrate | doctor | engines | site |
+"""The command line: python -m harness record | calibrate | doctor | engines | models | site |
 check | compare.
 
 It alone joins the rooms. A fault the user can act on is one line on standard error and exit code
@@ -108,6 +108,20 @@ def engines(
         environments.ensure(get(setup), chosen, root.resolve())
     for name, engine in ENGINES.items():
         print(f"{name:14} {environments.state(engine, chosen, root.resolve())}")
+
+
+@app.command()
+def models(
+    name: Annotated[str | None, typer.Argument(help="One of them; default: all.")] = None,
+    root: Root = HERE,
+) -> None:
+    """Make the models that scripts of harness/models make, where they are missing."""
+    from harness.engines.models import PACKAGED, ensure_model
+    from harness.models import BUILDERS
+
+    for each in [name] if name else [PACKAGED, *BUILDERS]:
+        made = ensure_model(each, root.resolve())
+        print(f"{made.served_name:28} {(made.weight_bytes or 0) / 1e6:6,.0f} MB  {made.source}")
 
 
 @app.command()

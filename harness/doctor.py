@@ -10,6 +10,7 @@ import psutil
 from harness.engines import ENGINES, environments
 from harness.errors import HarnessError
 from harness.load.ceiling import newest_calibration
+from harness.models import BUILDERS
 from harness.telemetry import gpu, machine
 
 ENGINE_DISK_BYTES = 16e9  # the three CPU environments take 14 GB
@@ -38,6 +39,7 @@ def examine(root: Path) -> list[Finding]:
         _program("gcc", "SGLang on a CPU needs it once", "apt-get install gcc"),
         _program("chromium", "the browser tests need it", "apt-get install chromium"),
         *[_engine(name, tier, root) for name in ENGINES if name not in ("external", "emulator")],
+        _models(root),
         *_recordings(root),
     ]
 
@@ -100,6 +102,15 @@ def _engine(name: str, tier: str, root: Path) -> Finding:
         f"{state}; `make record` installs it when it is needed",
         f".venv/bin/python -m harness engines --setup {name}",
     )
+
+
+def _models(root: Path) -> Finding:
+    made = {name: (root / ".engines" / "models" / name).is_dir() for name in BUILDERS}
+    lacking = ", ".join(name for name, there in made.items() if not there)
+    if not lacking:
+        return Finding("models", "ok", f"all {len(made)} of harness/models are made")
+    detail = f"not made: {lacking}; `make record` makes those that it needs"
+    return Finding("models", "missing", detail, "make models")
 
 
 def _recordings(root: Path) -> list[Finding]:

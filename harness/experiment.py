@@ -5,12 +5,13 @@ Every error names the file and the key, so that a typo never becomes a silently 
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.experiment_checks import check_sweep, check_tier
+from harness.experiment_checks import check_attempt, check_job, check_sweep, check_tier
+from harness.sweep import Sweep
 from harness.toml_values import build, require, table, typed
 
 TIERS = ("cpu", "gpu")
@@ -35,113 +36,59 @@ class Seeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """Cells that differ in load level and prompt length alone.
-
-    prompt_tokens: the lengths. output_tokens: fixed output length. A cell ends when min_requests
-    are done and min_duration_s has passed. warmup_requests come before and are excluded.
-    max_requests: prompts prepared, needed where a closed loop has a duration. metrics_hz: how often
-    /metrics is read. engines: some of the tier's, empty for all. repeats: in the first so many
-    alone, 0 for all. cold: every prompt is new to the engine. same_prompts: all levels that say so
-    send the same prompts, in every repeat. logprobs: how many likeliest tokens to ask for.
-    processes: load processes that share the requests.
-
-    load: how requests arrive.
-    - "closed": in_flight, the numbers of slots.
-    - "constant", "poisson", "gamma": rate_per_s, or capacity_frac, a share of the highest rate that
-      the closed-loop sweep capacity_of reached in the first repeat; a variant that is not in that
-      sweep takes a share of its plain engine's. burstiness: gamma's shape.
-    - "stages": stages, pairs of rate_per_s and seconds; ramp: from one rate to the next in a line.
-    - "trace": a file beside the declaration, stretched by time_scale; a block of its hash_ids is
-      trace_block_tokens long. max_requests: how much of it. The lengths above are its warm-up's.
-    connections: the most in flight in an open loop.
-
-    turns: more than one makes each request the first of a session. After think_s from the end of an
-    answer comes the prompt before, an answer of output_tokens and turn_tokens more.
-
-    mix: kinds of measured requests, each its prompt tokens, output tokens and weight: a weight is
-    how many there are of it in every sum of the weights, in random order. The lengths above are the
-    warm-up's.
-
-    shared_tokens: how many tokens of each measured prompt come from a text that the prompts share,
-    at most the whole; the rest is its own. For completions alone. shared_at: "start" or "end" of
-    the prompt. documents: how many such texts there are; the prompts take them in turn, and
-    likewise salts (cache salts) and adapters (of LoRA), "" for none. reset_cache: the engine's
-    prefix cache is emptied before each cell. front_cap: connections is a cap in front of the server
-    by intent.
-
-    search_steps: instead of rates, so many steps of a bisection for the highest rate at which the
-    objective holds, between two shares of the capacity (search_frac): TTFT from the scheduled time
-    and TPOT of the share slo_quantile of all requests are at most slo_ttft_ms and slo_tpot_ms, 0
-    for no bound. It needs min_requests connections, so that it is the server that is overloaded.
-
-    priorities: sent with the measured requests, in turn; empty for none.
-
-    length_by: how the exact output length is asked for: "ignore_eos" tells the server the length;
-    "min_tokens" forbids an earlier end, so that the server can plan by max_tokens alone.
-    """
-
-    name: str
-    endpoint: str
-    prompt_tokens: tuple[int, ...]
-    output_tokens: int
-    warmup_requests: int
-    min_requests: int
-    load: str = "closed"
-    in_flight: tuple[int, ...] = ()
-    rate_per_s: tuple[float, ...] = ()
-    capacity_frac: tuple[float, ...] = ()
-    capacity_of: str = ""
-    burstiness: float = 1.0
-    stages: tuple[tuple[float, float], ...] = ()
-    ramp: bool = False
-    trace: str = ""
-    time_scale: float = 1.0
-    trace_block_tokens: int = 512
-    connections: int = 0
-    turns: int = 1
-    think_s: float = 0.0
-    turn_tokens: int = 0
-    rounds: int = 0
-    min_duration_s: float = 0.0
-    max_requests: int = 0
-    metrics_hz: float = 2.0
-    engines: tuple[str, ...] = ()
-    repeats: int = 0
-    cold: bool = True
-    same_prompts: bool = False
-    logprobs: int = 0
-    processes: int = 1
-    mix: tuple[tuple[int, int, int], ...] = ()
-    shared_tokens: tuple[int, ...] = ()
-    shared_at: str = "start"
-    documents: int = 1
-    salts: tuple[str, ...] = ("",)
-    adapters: tuple[str, ...] = ("",)
-    reset_cache: bool = False
-    front_cap: bool = False
-    search_steps: int = 0
-    search_frac: tuple[float, ...] = (0.2, 1.2)
-    slo_ttft_ms: float = 0.0
-    slo_tpot_ms: float = 0.0
-    slo_quantile: float = 0.9
-    length_by: str = "ignore_eos"
-    priorities: tuple[int, ...] = ()
-
-    def longest_tokens(self) -> int:
-        """Prompt and answer of the longest request; a trace's own are not known here."""
-        later = (self.turns - 1) * (self.output_tokens + self.turn_tokens)
-        mixed = max((prompt + output for prompt, output, _ in self.mix), default=0)
-        return max(max(self.prompt_tokens) + later + self.output_tokens, mixed)
-
-
-@dataclass(frozen=True, slots=True)
 class Variant:
-    """One configuration of an engine. dtype: the type to compute in, empty for the tier's own."""
+    """One configuration of an engine.
+
+    dtype: the type to compute in, empty for the tier's own. model: instead of the tier's, a name
+    that harness.engines.models knows or a path. env: of the engine, on top of the harness's. cores:
+    it is pinned to these instead of engine_cores; they may hold the client's, which it then shares.
+    `{models}` in flags and in values of env is the folder of models, .engines/models.
+    """
 
     engine: str
     flags: tuple[str, ...] = ()
     dtype: str = ""
+    model: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(Variant):
+    """What an engine is asked once, after the cells, to see what comes of it: it may refuse.
+
+    asks: one plain phrase for the reader. body: JSON that is posted to endpoint, the model filled
+    in; without one the probe question is asked. keep: patterns of log lines that are its evidence,
+    beside the last errors. timeout_s: for the start, and again for the answer.
+    """
+
+    name: str
+    asks: str
+    endpoint: str = "chat"
+    body: str = ""
+    keep: tuple[str, ...] = ()
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A measurement that is no request: a script of harness/jobs, run in each repeat after the
+    cells.
+
+    environment: whose Python runs it, a folder of .engines; "" for the harness's own. args:
+    `{models}` in them is .engines/models, and a model named there is made before the recording;
+    `{episode}` is the declaration's folder. repeats: in the first so many alone, 0 for all. cores:
+    that it is pinned to, empty for engine_cores. threads: of its numerical libraries.
+    """
+
+    name: str
+    script: str
+    environment: str
+    args: tuple[str, ...] = ()
+    repeats: int = 0
+    cores: tuple[int, ...] = ()
+    threads: int = 1
+    timeout_s: float = 1200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +101,8 @@ class Tier:
     "gpu"), an input of the cost figures and not a measurement. flags: extra command-line flags by
     engine. variants: configurations under names of their own. probe: a question and a word that
     the greedy answer must hold; an engine whose answer lacks it computes something else than the
-    model, however fast.
+    model, however fast. Variants with a model of their own are not asked. attempts and jobs: see
+    there; they are part of a recording of all engines alone.
     """
 
     name: str
@@ -170,11 +118,25 @@ class Tier:
     sweeps: tuple[Sweep, ...]
     flags: dict[str, tuple[str, ...]]
     variants: dict[str, Variant]
+    attempts: tuple[Attempt, ...] = ()
+    jobs: tuple[Job, ...] = ()
     probe: tuple[str, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """The configuration of that name; an engine's own name means its plain one."""
         return self.variants.get(name) or Variant(name, self.flags.get(name, ()))
+
+    def cores_of(self, own: Variant | Job) -> tuple[int, ...]:
+        """What a variant or a job is pinned to."""
+        return own.cores or self.engine_cores
+
+
+# Tables of a tier that are lists: their key, the field of Tier, what each is.
+LISTS: tuple[tuple[str, str, type[Any]], ...] = (
+    ("sweep", "sweeps", Sweep),
+    ("attempt", "attempts", Attempt),
+    ("job", "jobs", Job),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +193,6 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
     where = f"tier.{name}"
     if name not in TIERS:
         raise HarnessError(f"{path}: unknown tier {name!r} in [{where}]; known: {', '.join(TIERS)}")
-    require(path, f"{where}.sweep", isinstance(raw.get("sweep", []), list), "[[sweep]] tables")
-    sweeps = tuple(
-        build(Sweep, path, f"{where}.sweep[{i}]", table(path, f"{where}.sweep", raw_sweep))
-        for i, raw_sweep in enumerate(raw.get("sweep", []))
-    )
     flags = {
         engine: typed(path, f"{where}.flags.{engine}", values, tuple[str, ...])
         for engine, values in table(path, f"{where}.flags", raw.get("flags", {})).items()
@@ -244,10 +201,21 @@ def _tier(path: Path, name: str, raw: dict[str, Any]) -> Tier:
         variant: build(Variant, path, f"{where}.variant.{variant}", table(path, variant, given))
         for variant, given in table(path, f"{where}.variant", raw.get("variant", {})).items()
     }
-    given = {key: value for key, value in raw.items() if key not in ("sweep", "flags", "variant")}
-    parts = {"name": name, "sweeps": sweeps, "flags": flags, "variants": variants}
+    parts: dict[str, Any] = {"name": name, "flags": flags, "variants": variants}
+    for key, field_name, kind in LISTS:
+        require(path, f"{where}.{key}", isinstance(raw.get(key, []), list), f"[[{key}]] tables")
+        parts[field_name] = tuple(
+            build(kind, path, f"{where}.{key}[{i}]", table(path, f"{where}.{key}", given))
+            for i, given in enumerate(raw.get(key, []))
+        )
+    apart = {"flags", "variant", *(key for key, _, _ in LISTS)}
+    given = {key: value for key, value in raw.items() if key not in apart}
     tier = build(Tier, path, where, given | parts)
     check_tier(path, where, tier)
-    for i, sweep in enumerate(sweeps):
+    for i, sweep in enumerate(tier.sweeps):
         check_sweep(path, f"{where}.sweep[{i}]", sweep, tier)
+    for i, attempt in enumerate(tier.attempts):
+        check_attempt(path, f"{where}.attempt[{i}]", attempt, tier)
+    for i, job in enumerate(tier.jobs):
+        check_job(path, f"{where}.job[{i}]", job, tier)
     return tier

@@ -1,14 +1,19 @@
 """What a declaration must hold to be recorded: each rule names the file and the key it fails on."""
 
+import json
+import re
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.errors import HarnessError
 from harness.statistics import samples_needed
+from harness.sweep import Sweep
 from harness.toml_values import require
 
 if TYPE_CHECKING:
-    from harness.experiment import Sweep, Tier
+    from harness.experiment import Attempt, Job, Tier
 
 ENDPOINTS = ("completions", "chat")
 LOADS = ("closed", "constant", "poisson", "gamma", "stages", "trace")
@@ -39,10 +44,12 @@ LOAD_KEYS = {
     "turns": ("closed", "stages", *RATES),
     "mix": ("closed", "stages", *RATES),
     "shared_tokens": ("closed", "stages", *RATES),
+    "texts": ("closed", "stages", *RATES),
 }
 SHARING_KEYS = ("shared_at", "documents", "salts", "adapters")
 SEARCH_KEYS = ("search_frac", "slo_ttft_ms", "slo_tpot_ms", "slo_quantile")
-LENGTHS_BY = ("ignore_eos", "min_tokens")
+TEXT_KEYS = ("kinds", "extra")
+LENGTHS_BY = ("ignore_eos", "min_tokens", "eos")
 
 
 def check_tier(path: Path, where: str, tier: "Tier") -> None:
@@ -58,11 +65,38 @@ def check_tier(path: Path, where: str, tier: "Tier") -> None:
     apart = tier.client_core not in tier.engine_cores
     require(path, f"{where}.client_core", apart, "is one of engine_cores")
     require(path, f"{where}.probe", len(tier.probe) in (0, 2), "a question and a word")
-    names = [sweep.name for sweep in tier.sweeps]
-    require(path, f"{where}.sweep", len(set(names)) == len(names), "two sweeps share a name")
+    for key, each in (("sweep", tier.sweeps), ("attempt", tier.attempts), ("job", tier.jobs)):
+        names = [one.name for one in each]
+        require(path, f"{where}.{key}", len(set(names)) == len(names), "two of them share a name")
 
 
-def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
+def check_attempt(path: Path, where: str, attempt: "Attempt", tier: "Tier") -> None:
+    """What can be asked of an engine, whatever it answers."""
+    require(path, f"{where}.endpoint", attempt.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
+    require(path, f"{where}.timeout_s", attempt.timeout_s > 0, "must be above 0")
+    apart = attempt.name not in tier.engines
+    require(path, f"{where}.name", apart, "is the name of an engine or variant")
+    require(path, f"{where}.body", bool(attempt.body or tier.probe), "needed without a probe")
+    body: object = None
+    with suppress(ValueError):
+        body = json.loads(attempt.body or "{}")
+    require(path, f"{where}.body", isinstance(body, dict), "must be a JSON object")
+    for pattern in attempt.keep:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise HarnessError(f"{path}: {where}.keep: {pattern!r}: {error}") from None
+
+
+def check_job(path: Path, where: str, job: "Job", tier: "Tier") -> None:
+    """What a job needs beside its script."""
+    require(path, f"{where}.timeout_s", job.timeout_s > 0, "must be above 0")
+    require(path, f"{where}.threads", job.threads >= 1, "must be at least 1")
+    some = 0 <= job.repeats <= tier.repeats
+    require(path, f"{where}.repeats", some, f"0 for all, or at most the tier's {tier.repeats}")
+
+
+def check_sweep(path: Path, where: str, sweep: Sweep, tier: "Tier") -> None:
     """What a sweep needs for its kind of load, and of the tier around it."""
     _check_values(path, where, sweep)
     needed = {"closed": "in_flight", "stages": "stages", "trace": "trace"}.get(sweep.load)
@@ -91,6 +125,7 @@ def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
         needed = f"needed with min_duration_s, and at least {most}"
         require(path, f"{where}.max_requests", enough, needed)
     _check_prompts(path, where, sweep)
+    _check_texts(path, where, sweep)
     _check_search(path, where, sweep)
     unknown = ", ".join(sorted(set(sweep.engines) - set(tier.engines)))
     require(path, f"{where}.engines", not unknown, f"no engine {unknown} in this tier")
@@ -99,7 +134,7 @@ def check_sweep(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
     require(path, "max_model_tokens", fits, f"sweep {sweep.name!r} needs {longest} tokens")
 
 
-def _check_capacity(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> None:
+def _check_capacity(path: Path, where: str, sweep: Sweep, tier: "Tier") -> None:
     """That the capacity which the rates are shares of is recorded before them."""
     closed = {s.name: s for s in tier.sweeps if s.load == "closed"}
     require(path, f"{where}.capacity_of", sweep.capacity_of in closed, "no such closed sweep")
@@ -116,15 +151,13 @@ def _check_capacity(path: Path, where: str, sweep: "Sweep", tier: "Tier") -> Non
     require(path, f"{where}.engines", not early, f"{early}: comes before its plain engine")
 
 
-def _default_unless(
-    taken: bool, path: Path, where: str, sweep: "Sweep", key: str, said: str
-) -> None:
+def _default_unless(taken: bool, path: Path, where: str, sweep: Sweep, key: str, said: str) -> None:
     """A key that would be ignored is refused."""
     default = next(f.default for f in fields(sweep) if f.name == key)
     require(path, f"{where}.{key}", taken or getattr(sweep, key) == default, said)
 
 
-def _check_values(path: Path, where: str, sweep: "Sweep") -> None:
+def _check_values(path: Path, where: str, sweep: Sweep) -> None:
     """What holds for each key alone."""
     require(path, f"{where}.endpoint", sweep.endpoint in ENDPOINTS, f"one of {ENDPOINTS}")
     require(path, f"{where}.load", sweep.load in LOADS, f"one of {LOADS}")
@@ -145,11 +178,12 @@ def _check_values(path: Path, where: str, sweep: "Sweep") -> None:
         "repeats",
         "rounds",
         "max_requests",
+        "temperature",
     ):
         require(path, f"{where}.{key}", getattr(sweep, key) >= 0, "must not be negative")
 
 
-def _check_prompts(path: Path, where: str, sweep: "Sweep") -> None:
+def _check_prompts(path: Path, where: str, sweep: Sweep) -> None:
     """What the prompts of a sweep are made of."""
     above = all(value > 0 for kind in sweep.mix for value in kind)
     require(path, f"{where}.mix", above, "lengths and weights must be above 0")
@@ -170,7 +204,20 @@ def _check_prompts(path: Path, where: str, sweep: "Sweep") -> None:
     require(path, f"{where}.adapters", bool(sweep.adapters), "must not be empty")
 
 
-def _check_search(path: Path, where: str, sweep: "Sweep") -> None:
+def _check_texts(path: Path, where: str, sweep: Sweep) -> None:
+    """What prompts from a file go together with."""
+    for key in TEXT_KEYS:
+        _default_unless(bool(sweep.texts), path, where, sweep, key, "of a sweep with texts")
+        levels = getattr(sweep, key)
+        require(path, f"{where}.{key}", len(set(levels)) == len(levels), "a level is there twice")
+    if sweep.texts:
+        alone = sweep.turns == 1 and not sweep.mix and not sweep.shared_tokens
+        require(path, f"{where}.texts", alone, "neither with turns, a mix, nor shared_tokens")
+        one = len(sweep.prompt_tokens) == 1
+        require(path, f"{where}.prompt_tokens", one, "one number with texts: the most of any")
+
+
+def _check_search(path: Path, where: str, sweep: Sweep) -> None:
     """What a search for the highest rate needs."""
     require(path, f"{where}.search_steps", sweep.search_steps >= 0, "must not be negative")
     for key in SEARCH_KEYS:

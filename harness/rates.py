@@ -5,15 +5,17 @@ A measured rate is read from the recording, so one that was interrupted goes on 
 
 The search is a bisection. It begins between two shares of the capacity; each step runs at the
 middle, and is the new lower end if the objective held, else the new upper one. Requests that failed
-met no bound. A drift is a queue that grows: it counts as not held, although the requests of so
-short a phase may still have been in time. Where something else made a step INVALID, such as a late
-client, it says nothing of the server: it moves no end, and the next step tries its rate again.
+met no bound. A drift counts as not held, although the requests of so short a phase may still have
+been in time: a queue grows, or those who came first were held up by those after them. Where
+something else made a step INVALID, such as a late client, it says nothing of the server: it moves
+no end, and the next step tries its rate again.
 """
 
 from harness.errors import HarnessError
-from harness.experiment import Sweep, Tier
+from harness.experiment import Tier
 from harness.recording.store import Recording
 from harness.schedule import Cell
+from harness.sweep import Sweep
 
 THE_SERVERS_OWN = ("steady_state", "errors")  # reasons that are the answer of an overloaded server
 HELD = """
@@ -27,6 +29,7 @@ SELECT c.rate_per_s, c.reasons,
 FROM cell c JOIN request r ON r.cell_id = c.cell_id AND r.phase = 'measured'
 WHERE c.variant = $variant AND c.sweep = $sweep AND c.prompt_tokens = $prompt_tokens
     AND c.shared_tokens IS NOT DISTINCT FROM $shared_tokens
+    AND c.kind IS NOT DISTINCT FROM $kind AND c.extra IS NOT DISTINCT FROM $extra
     AND c.repeat = $repeat AND c.search_step < $step
 GROUP BY c.search_step, c.rate_per_s, c.reasons ORDER BY c.search_step
 """
@@ -57,6 +60,8 @@ def bracket(recording: Recording, tier: Tier, cell: Cell) -> tuple[float, float]
             "sweep": sweep.name,
             "prompt_tokens": cell.level.prompt_tokens,
             "shared_tokens": cell.level.shared_tokens,
+            "kind": cell.level.kind,
+            "extra": cell.level.extra,
             "repeat": cell.repeat,
             "step": cell.level.search_step,
             "quantile": sweep.slo_quantile,

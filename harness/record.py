@@ -1,7 +1,7 @@
-"""Records an episode: engines in turn, cell by cell, into one DuckDB file.
+"""Records an episode into one DuckDB file: engines in turn, cell by cell, then jobs and attempts.
 
 The declared order is fixed, so a recording that was interrupted is continued by the same command:
-the cells that are in are left alone, and those that are missing are recorded in a new session.
+what is in is left alone, and what is missing is recorded in a new session.
 """
 
 import hashlib
@@ -11,27 +11,27 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from harness import __version__
-from harness.cell import Target, run_cell
+from harness import __version__, rounds
 from harness.engines import adapters, environments, external, models
 from harness.engines import get as get_engine
 from harness.errors import HarnessError
 from harness.experiment import Experiment, Tier, find, load
 from harness.load.ceiling import newest_calibration
-from harness.rates import rate_per_s
 from harness.recording.store import Recording, sha256
-from harness.requirements import require_able, require_cores, require_no_secrets
-from harness.schedule import Cell, cells
-from harness.session import LogBuffer, Request, Session, commit_cell, engine_run
+from harness.requirements import (
+    require_able,
+    require_cores,
+    require_files,
+    require_no_secrets,
+)
+from harness.schedule import cells
+from harness.session import LogBuffer, Request, Session
 from harness.telemetry import machine
-from harness.worklist import Worklist
 from harness.workload import word_ids
 
 
@@ -45,28 +45,31 @@ def record(
     experiment = load(find(asked.root, asked.episode) / "experiment.toml")
     tier = _tier(experiment, asked)
     engines = _engines(tier, asked)
+    if engines != tier.engines:  # jobs and attempts belong to a recording of all
+        tier = replace(tier, jobs=(), attempts=())
     planned = cells(experiment, tier, engines)
-    require_cores(experiment, tier)
+    require_cores(experiment, tier, engines)
     require_no_secrets(experiment, tier, engines)
+    require_files(experiment, tier)
     require_able(experiment, tier, planned)
-    model = _set_up(asked, tier, engines)
+    known = _set_up(asked, tier, engines)
     recording = _open(asked, experiment, tier, engines)
     try:
-        _require_same_model(recording, model)
-        done = recording.done()
-        missing = [cell for cell in planned if cell.position not in done]
-        if missing:
+        _require_same_models(recording, known)
+        todo = rounds.missing(recording, tier, planned)
+        if todo.count:
             console.print(
                 f"Recording episode {asked.episode} on tier {tier.name}: "
-                f"{len(missing)} of {len(planned)} cells into {recording.path.name}",
+                f"{len(todo.cells)} of {len(planned)} cells, {len(todo.jobs)} runs of jobs, "
+                f"{len(todo.attempts)} attempts into {recording.path.name}",
                 soft_wrap=True,
                 highlight=False,
             )
-            session = _begin(asked, experiment, tier, recording, model)
+            session = _begin(asked, experiment, tier, recording, known)
             free = os.sched_getaffinity(0)
             os.sched_setaffinity(0, {tier.client_core})  # telemetry must not run beside the engine
             try:
-                _record_cells(session, missing, len(planned), console)
+                rounds.run(session, todo, console)
             finally:
                 os.sched_setaffinity(0, free)
         ((valid, recorded),) = recording.con.execute(
@@ -83,7 +86,7 @@ def record(
         "cells": recorded,
         "valid": valid,
         "invalid": recorded - valid,
-        "recorded_now": len(missing),
+        "recorded_now": len(todo.cells),
         "bytes": final.stat().st_size,
     }
 
@@ -107,16 +110,27 @@ def _engines(tier: Tier, asked: Request) -> tuple[str, ...]:
     return (asked.engine,)
 
 
-def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> models.Model:
-    """Everything that a recording needs, before anything is begun."""
+def _set_up(asked: Request, tier: Tier, engines: tuple[str, ...]) -> dict[str, models.Model]:
+    """Everything that a recording needs, before anything is begun; its models as in Session."""
     if asked.url:
-        return models.external_model(asked.url, asked.model or external.first_model(asked.url))
-    for name in dict.fromkeys(tier.variant(variant).engine for variant in engines):
+        name = asked.model or external.first_model(asked.url)
+        return {"": models.external_model(asked.url, name)}
+    variants = [*map(tier.variant, engines), *tier.attempts]
+    for name in dict.fromkeys(variant.engine for variant in variants):
         environments.ensure(get_engine(name), tier.name, asked.root)
-    model = models.ensure_model(asked.model or tier.model, asked.root)
-    for name in engines:
-        adapters.with_models(tier.variant(name).flags, model, asked.root)
-    return model
+    known = {"": models.ensure_model(asked.model or tier.model, asked.root)}
+    for name in dict.fromkeys(variant.model for variant in variants if variant.model):
+        known[name] = models.ensure_model(name, asked.root)
+    for model in known.values():
+        if model.tokenizer_path:
+            word_ids(model.tokenizer_path)
+    for variant in variants:
+        words = (*variant.flags, *variant.env.values())
+        adapters.with_models(words, known[variant.model], asked.root)
+    for job in tier.jobs:
+        environments.python_of(job.environment, job.name, asked.root)
+        adapters.with_models(job.args, known[""], asked.root)
+    return known
 
 
 def _open(
@@ -164,15 +178,16 @@ def _free_stem(folder: Path, stem: str, engines: tuple[str, ...], tier: Tier) ->
     return taken
 
 
-def _require_same_model(recording: Recording, model: models.Model) -> None:
-    """A recording that is continued must go on with the model, or the server, it began with."""
-    known = recording.con.execute("SELECT model_id, source, weights_sha256 FROM model").fetchall()
-    now = (model.served_name, model.source, model.weights_sha256)
-    if known and now not in known:
-        raise HarnessError(
-            f"{recording.path}: begun with {known[0][0]} ({known[0][1]}), so it can't be continued "
-            f"with {model.served_name} ({model.source}). Name that one, or remove the file"
-        )
+def _require_same_models(recording: Recording, known: dict[str, models.Model]) -> None:
+    """A recording that is continued must go on with the models, or the server, it began with."""
+    rows = recording.con.execute("SELECT model_id, source, weights_sha256 FROM model").fetchall()
+    for model in known.values():
+        if rows and (model.served_name, model.source, model.weights_sha256) not in rows:
+            begun = next((row for row in rows if row[0] == model.served_name), rows[0])
+            raise HarnessError(
+                f"{recording.path}: begun with {begun[0]} ({begun[1]}), so it can't be continued "
+                f"with {model.served_name} ({model.source}). Name that one, or remove the file"
+            )
 
 
 def _begin(
@@ -180,7 +195,7 @@ def _begin(
     experiment: Experiment,
     tier: Tier,
     recording: Recording,
-    model: models.Model,
+    known: dict[str, models.Model],
 ) -> Session:
     """Writes the session's rows."""
     session_id = recording.next_id("session", "session_id")
@@ -205,8 +220,8 @@ def _begin(
             ],
         )
         if recording.con.execute("SELECT model_id FROM model").fetchall() == []:
-            recording.insert("model", [_model_row(model)])
-    words = word_ids(model.tokenizer_path) if model.tokenizer_path else None
+            each = {model.served_name: _model_row(model) for model in known.values()}
+            recording.insert("model", list(each.values()))
     seeds = experiment.seeds
     if asked.url:
         # It runs on between our starts, so the same prompts would find its cache warm.
@@ -219,9 +234,8 @@ def _begin(
         seeds,
         recording,
         session_id,
-        model,
+        known,
         LogBuffer(),
-        words,
         calibration,
     )
 
@@ -234,52 +248,6 @@ def _model_row(model: models.Model) -> dict[str, Any]:
         "weight_bytes": model.weight_bytes,
         "config": model.config,
     }
-
-
-def _record_cells(session: Session, missing: list[Cell], total: int, console: Console) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("", total=total, completed=total - len(missing))
-        for (repeat, name), group in groupby(missing, key=lambda cell: (cell.repeat, cell.variant)):
-            progress.update(task, description=f"repeat {repeat} · {name} · starting")
-            with engine_run(session, name) as (run_id, target):
-                for cell in group:
-                    what = f"{name} {cell.level}, repeat {repeat}"
-                    progress.update(task, description=what)
-                    work, remote = _worklist(session, target, cell), session.asked.remote
-                    if cell.level.sweep.reset_cache:
-                        external.reset_cache(target.engine, target.base_url)
-                    with run_cell(work, target, remote) as result:
-                        reasons = commit_cell(session, run_id, result)
-                    progress.advance(task)
-                    if not console.is_terminal:  # no bar is drawn: a line a cell instead
-                        verdict = "; ".join(["INVALID", *reasons]) if reasons else "VALID"
-                        line = f"cell {cell.position} of {total}: {what}: {verdict}"
-                        console.print(line, soft_wrap=True, markup=False, highlight=False)
-
-
-def _worklist(session: Session, target: Target, cell: Cell) -> Worklist:
-    """The cell's requests. Raises HarnessError where the level can't be reached."""
-    level, added = cell.level, 0
-    if session.words is None or level.sweep.endpoint == "chat":
-        added = external.added_tokens(
-            target.engine, target.base_url, target.served_name, level.sweep.endpoint
-        )
-    shortest = min([level.prompt_tokens, *(prompt for prompt, _, _ in level.sweep.mix)])
-    if shortest <= added:
-        raise HarnessError(
-            f"{target.engine.name}: adds {added} tokens to every prompt at "
-            f"{level.sweep.endpoint}, so a prompt of {shortest} can't be sent"
-        )
-    return Worklist(
-        cell=cell,
-        tier=session.tier,
-        seeds=session.seeds,
-        rate_per_s=rate_per_s(session.recording, session.tier, cell),
-        added_tokens=added,
-        words=session.words,
-        folder=session.experiment.path.parent,
-    )
 
 
 def commit(root: Path) -> str | None:

@@ -3,19 +3,24 @@
 import os
 from collections.abc import Sequence
 
-from harness.engines import external
+from harness import jobs_run, texts
+from harness.cell import shaped
+from harness.engines import environments, external
 from harness.engines import get as get_engine
 from harness.engines.base import Engine
-from harness.engines.redact import redact
+from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
-from harness.experiment import Experiment, Sweep, Tier
+from harness.experiment import Experiment, Job, Tier, Variant
 from harness.rates import capacity_variant
 from harness.schedule import Cell
+from harness.sweep import Sweep
 
 
-def require_cores(experiment: Experiment, tier: Tier) -> None:
+def require_cores(experiment: Experiment, tier: Tier, engines: Sequence[str]) -> None:
     """That this process may use the cores which the tier pins to."""
-    lacking = {*tier.engine_cores, tier.client_core} - os.sched_getaffinity(0)
+    pinned: list[Variant | Job] = [*map(tier.variant, engines), *tier.attempts, *tier.jobs]
+    wanted = {tier.client_core, *(core for each in pinned for core in tier.cores_of(each))}
+    lacking = wanted - os.sched_getaffinity(0)
     if lacking:
         raise HarnessError(
             f"{experiment.path}: tier {tier.name} pins to core {min(lacking)}, which this process "
@@ -24,14 +29,35 @@ def require_cores(experiment: Experiment, tier: Tier) -> None:
 
 
 def require_no_secrets(experiment: Experiment, tier: Tier, engines: Sequence[str]) -> None:
-    """That no flag of any variant holds a secret."""
-    for name in engines:
-        flags = list(tier.variant(name).flags)
-        if redact(flags) != flags:
+    """That no flag or variable of any variant or attempt holds a secret."""
+    named = {name: tier.variant(name) for name in engines}
+    named |= {attempt.name: attempt for attempt in tier.attempts}
+    for name, variant in named.items():
+        flags = list(variant.flags)
+        for what, secret in (
+            ("flags", redact(flags) != flags),
+            ("env", redact_env(variant.env) != variant.env),
+        ):
+            if secret:
+                raise HarnessError(
+                    f"{experiment.path}: the {what} of {name} in tier.{tier.name} hold a secret, "
+                    "and the declaration becomes part of the recording: pass it in the shell's "
+                    "environment"
+                )
+
+
+def require_files(experiment: Experiment, tier: Tier) -> None:
+    """That the scripts of jobs and the texts of sweeps are there, and fit."""
+    for sweep in tier.sweeps:
+        if sweep.texts:
+            texts.of_sweep(sweep, experiment.path.parent)
+    for job in tier.jobs:
+        if not (jobs_run.SCRIPTS / job.script).is_file():
             raise HarnessError(
-                f"{experiment.path}: the flags of {name} in tier.{tier.name} hold a secret, "
-                "and the declaration becomes part of the recording: pass it in the environment"
+                f"{experiment.path}: job {job.name!r}: no script {job.script!r} in harness/jobs"
             )
+        if job.environment:
+            environments.environment_lock(job.environment, f"{experiment.path}: job {job.name!r}")
 
 
 def require_able(experiment: Experiment, tier: Tier, planned: Sequence[Cell]) -> None:
@@ -66,7 +92,6 @@ def _ask(engine: Engine, sweep: Sweep) -> None:
         salt=max(sweep.salts),  # "" where all of them are
         adapter=max(sweep.adapters),
     )
-    if sweep.length_by == "min_tokens":
-        engine.with_min_tokens(body)
+    shaped(engine, sweep, body)
     if sweep.reset_cache:
         external.cache_reset_url(engine, "")

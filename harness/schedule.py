@@ -1,4 +1,4 @@
-"""The cells of a declaration, in the order in which they are recorded."""
+"""The cells and jobs of a declaration, in the order in which they are recorded."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from harness.experiment import Experiment, Sweep, Tier
+from harness.experiment import Experiment, Job, Tier
+from harness.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """One load level. number: its place among all levels of the tier, from 0; levels that share
-    prompts share it. shared_tokens: of each prompt, None where nothing is shared. in_flight:
-    of a closed loop. rate_per_s, capacity_frac or search_step: of an open one."""
+    prompts share it. shared_tokens: of each prompt, None where nothing is shared. kind, extra: of
+    the texts, None where the sweep has no such levels. in_flight: of a closed loop. rate_per_s,
+    capacity_frac or search_step: of an open one."""
 
     sweep: Sweep
     number: int
     prompt_tokens: int
     shared_tokens: int | None = None
+    kind: str | None = None
+    extra: str | None = None
     in_flight: int | None = None
     rate_per_s: float | None = None
     capacity_frac: float | None = None
@@ -33,6 +37,7 @@ class Level:
         parts = [f"{self.prompt_tokens} tokens"]
         if self.shared_tokens is not None:
             parts.append(f"{self.shared_tokens} shared")
+        parts += filter(None, (self.kind, self.extra))
         if self.in_flight:
             parts.append(f"{self.in_flight} in flight")
         if self.rate_per_s:
@@ -61,9 +66,12 @@ def levels(tier: Tier) -> Iterator[Level]:
         for tokens in sweep.prompt_tokens:
             shared_tokens = dict.fromkeys(min(each, tokens) for each in sweep.shared_tokens)
             each_cut: Iterable[int | None] = shared_tokens or (None,)
-            for in_common, load in product(each_cut, _loads(sweep)):
+            texts: Iterable[tuple[str | None, str | None]] = product(
+                sweep.kinds or (None,), sweep.extra or (None,)
+            )
+            for in_common, (kind, extra), load in product(each_cut, texts, _loads(sweep)):
                 own = shared.setdefault(tokens, number) if sweep.same_prompts else number
-                yield Level(sweep, own, tokens, in_common, **load)
+                yield Level(sweep, own, tokens, in_common, kind, extra, **load)
                 number += own == number
 
 
@@ -99,6 +107,13 @@ def cells(experiment: Experiment, tier: Tier, variants: tuple[str, ...]) -> list
                 if not sweep.engines or variant in sweep.engines:
                     planned.append(Cell(len(planned) + 1, repeat, variant, level))
     return planned
+
+
+def jobs(tier: Tier, repeat: int) -> list[Job]:
+    """The jobs of a repeat; each repeat begins with the next one."""
+    turn = (repeat - 1) % max(len(tier.jobs), 1)
+    turned = tier.jobs[turn:] + tier.jobs[:turn]
+    return [job for job in turned if repeat <= (job.repeats or repeat)]
 
 
 def _in_step_order(order: list[Level]) -> list[Level]:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.cell import CellResult, Target
-from harness.engines import adapters, environments, external, models
+from harness.engines import adapters, environments, external
 from harness.engines import get as get_engine
 from harness.engines.base import Engine
-from harness.engines.process import RunningEngine
+from harness.engines.models import Model
+from harness.engines.process import READY_TIMEOUT_S, RunningEngine
 from harness.engines.redact import redact, redact_env
 from harness.errors import HarnessError
-from harness.experiment import Experiment, Seeds, Tier
+from harness.experiment import Experiment, Seeds, Tier, Variant
 from harness.load.ceiling import ceiling_share
 from harness.load.launch import Remote
 from harness.recording import verdict
@@ -54,9 +55,8 @@ class Session:
     seeds: Seeds
     recording: Recording
     session_id: int
-    model: models.Model
+    models: dict[str, Model]  # by Variant.model: "" is the tier's own
     log: "LogBuffer"
-    words: dict[str, int] | None
     calibration: dict[str, Any] | None
 
 
@@ -86,20 +86,26 @@ class LogBuffer:
 
 
 @contextmanager
-def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
-    """Starts a variant, records its run, and stops it, whatever happens in between."""
+def engine_run(
+    session: Session, name: str, variant: Variant, timeout_s: float = READY_TIMEOUT_S
+) -> Iterator[tuple[int, Target]]:
+    """Starts a variant under a name, records its run, and stops it, whatever happens in between.
+
+    Raises HarnessError where it is not ready within timeout_s; the run is recorded even so.
+    """
     asked, tier = session.asked, session.tier
-    variant = tier.variant(name)
     engine = get_engine(variant.engine)
-    recording, log, model = session.recording, session.log, session.model
+    recording, log, model = session.recording, session.log, session.models[variant.model]
     if asked.url:
-        run_id = _begin_run(session, engine, name, [], {}, (), external.version(asked.url))
+        version = external.version(asked.url)
+        run_id = _begin_run(session, engine, name, model, [], {}, (), version)
         yield (
             run_id,
             Target(engine, asked.url, model.served_name, lambda: True, lambda: [], lambda: ""),
         )
         recording.update_run(run_id, stopped_ns=time.monotonic_ns())
         return
+    values = adapters.with_models(tuple(variant.env.values()), model, asked.root)
     launch = engine.launch(
         model_dir=model.path,
         served_name=model.served_name,
@@ -109,29 +115,30 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
         flags=adapters.with_models(variant.flags, model, asked.root),
         root=asked.root,
         dtype=variant.dtype or None,
+        env=dict(zip(variant.env, values, strict=True)),
     )
     log.kv_pool_tokens = None
+    cores = tier.cores_of(variant)
     running = RunningEngine(
         engine,
         launch,
-        tier.engine_cores,
+        cores,
         lambda t_ns, line: log.add(engine, t_ns, line),
         asked.root,
     )
     env = {k: v for k, v in os.environ.items() if k.startswith(SHAPING)} | dict(launch.env)
     argv = redact(list(launch.argv))
-    run_id = _begin_run(session, engine, name, argv, redact_env(env), tier.engine_cores, None)
+    version = engine.version(launch, running.base_url)
+    run_id = _begin_run(session, engine, name, model, argv, redact_env(env), cores, version)
     note = None
     try:
         running.start()
-        running.wait_ready()
+        running.wait_ready(timeout_s)
         recording.update_run(
             run_id,
             ready_ns=time.monotonic_ns(),
-            version=engine.version(launch, running.base_url),
             kv_pool_tokens=log.kv_pool_tokens,
         )
-        _probe(session, engine, running.base_url, run_id)
         yield (
             run_id,
             Target(
@@ -155,12 +162,10 @@ def engine_run(session: Session, name: str) -> Iterator[tuple[int, Target]]:
                 recording.update_run(run_id, stopped_ns=time.monotonic_ns(), exit_note=note)
 
 
-def _probe(session: Session, engine: Engine, base_url: str, run_id: int) -> None:
+def probe(session: Session, run_id: int, target: Target) -> None:
     """Asks the declared question and records the answer, and a fault where it is a wrong one."""
-    if not session.tier.probe:
-        return
     question, word = session.tier.probe
-    said = external.answer(engine, base_url, session.model.served_name, question)
+    said = external.answer(target.engine, target.base_url, target.served_name, question)
     fault = None if word in said else f"wrong_answer: asked {question!r}, answered {said!r}"
     session.recording.update_run(run_id, probe_answer=said, fault=fault)
 
@@ -169,6 +174,7 @@ def _begin_run(
     session: Session,
     engine: Engine,
     variant: str,
+    model: Model,
     argv: list[str],
     env: dict[str, str],
     cores: tuple[int, ...],
@@ -186,7 +192,7 @@ def _begin_run(
                     "engine": engine.name,
                     "variant": variant,
                     "version": version,
-                    "model_id": session.model.served_name,
+                    "model_id": model.served_name,
                     "argv": argv,
                     "env": env,
                     "lock_sha256": sha256(lock) if lock else None,

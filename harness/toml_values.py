@@ -35,7 +35,7 @@ def build(kind: type[T], path: Path, where: str, raw: dict[str, Any]) -> T:
     for name, field in known.items():
         if name in raw:
             values[name] = typed(path, f"{where}.{name}", raw[name], hints[name])
-        elif field.default is MISSING:
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise HarnessError(f"{path}: missing key {where}.{name}")
     return kind(**values)
 
@@ -52,6 +52,10 @@ def typed(path: Path, key: str, value: Any, hint: Any) -> Any:
         if get_origin(inner) is tuple:
             return tuple(_row(path, key, item, get_args(inner)) for item in items)
         return tuple(typed(path, f"{key}: every item", item, inner) for item in items)
+    if get_origin(hint) is dict:
+        (_, inner) = get_args(hint)
+        items = table(path, key, value).items()
+        return {name: typed(path, f"{key}.{name}", item, inner) for name, item in items}
     if hint is float and type(value) is int:
         return float(value)
     if hint in (int, float, str, bool) and type(value) is not hint:

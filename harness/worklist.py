@@ -4,15 +4,17 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
-from harness import arrivals
+from harness import arrivals, texts
 from harness.errors import HarnessError
 from harness.experiment import Seeds, Tier
 from harness.schedule import Cell
 from harness.workload import (
     Prompt,
+    as_it_is,
     common_prefix,
     conversation,
     cut,
@@ -27,7 +29,8 @@ class Work:
     """One request. due_ns: since the measured phase began; None in a closed loop and for a later
     turn, which is due think_ns after the answer before it. shared_prefix_tokens: in common with one
     planned before it in its cell, None where nothing is shared by plan or the server adds tokens,
-    which are shared too."""
+    which are shared too. text_id, extra, expected: of a text, see texts.py; extra is merged into
+    the body."""
 
     phase: str
     prompt: Prompt
@@ -39,6 +42,9 @@ class Work:
     shared_prefix_tokens: int | None = None
     salt: str = ""
     adapter: str = ""
+    text_id: str = ""
+    extra: dict[str, Any] | None = None
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Worklist:
 
     rate_per_s: of an open loop at a rate. added_tokens: what the server adds to each prompt, which
     gets as many words fewer. words: their token ids, None where only text can be sent. folder:
-    where a trace lies.
+    where a trace or texts lie.
     """
 
     cell: Cell
@@ -59,8 +65,11 @@ class Worklist:
     folder: Path
 
     def __iter__(self) -> Iterator[Work]:
-        """Warm-up first. Raises HarnessError for a trace that can't be read or doesn't fit."""
+        """Warm-up first. Raises HarnessError for a file that can't be read or doesn't fit."""
         sweep = self.cell.level.sweep
+        if sweep.texts:
+            yield from self._texts()
+            return
         made = self._prompts()
         length = self.cell.level.prompt_tokens - self.added_tokens  # a mix can have longer ones
         warmup = [
@@ -154,6 +163,28 @@ class Worklist:
                 salt=salt,
                 adapter=adapter,
             )
+
+    def _texts(self) -> Iterator[Work]:
+        """Lines of the cell's kind, in order from the first; the last ones are the warm-up's."""
+        sweep, level = self.cell.level.sweep, self.cell.level
+        lines = texts.of_sweep(sweep, self.folder)
+        own = [text for text in lines if level.kind in (None, text.kind)]
+        for text in islice(cycle(reversed(own)), sweep.warmup_requests):
+            yield self._of_text("warmup", text, None)
+        for due_ns, text in zip(self._due_ns(), cycle(own), strict=False):
+            yield self._of_text("measured", text, due_ns)
+
+    def _of_text(self, phase: str, text: texts.Text, due_ns: int | None) -> Work:
+        level = self.cell.level
+        return Work(
+            phase,
+            as_it_is(text.prompt, text.prompt_tokens - self.added_tokens),
+            text.output_tokens or level.sweep.output_tokens,
+            due_ns,
+            text_id=text.id,
+            extra=text.merged(level.extra) or None,
+            expected=text.expected,
+        )
 
     def _sessions(self, made: Iterator[Prompt]) -> Iterator[Work]:
         sweep = self.cell.level.sweep

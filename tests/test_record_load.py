@@ -12,10 +12,10 @@ from harness.cell import Target
 from harness.engines import external
 from harness.engines import get as get_engine
 from harness.errors import HarnessError
-from harness.experiment import load
+from harness.experiment import Variant, load
 from harness.load.ceiling import FOLDER
-from harness.record import _worklist
 from harness.recording.store import connect
+from harness.rounds import _worklist
 from harness.schedule import Cell, cells
 from harness.telemetry import machine
 from tests.test_experiment import DECLARATION, write
@@ -131,7 +131,8 @@ def test_a_prompt_shorter_than_what_the_server_adds_is_refused(
 ) -> None:
     monkeypatch.setattr(external, "added_tokens", lambda *_: 8)
     target = Target(get_engine("emulator"), "", "", lambda: True, list, str)
-    session: Any = SimpleNamespace(words=None)
+    tier = SimpleNamespace(variant=Variant)
+    session: Any = SimpleNamespace(models={"": SimpleNamespace(tokenizer_path=None)}, tier=tier)
     said = "emulator: adds 8 tokens to every prompt at completions, so a prompt of 8 can't be sent"
     with pytest.raises(HarnessError, match=said):
         _worklist(session, target, half)

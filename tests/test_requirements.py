@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness import jobs_run
 from harness.errors import HarnessError
 from harness.experiment import load
 from harness.record import record
@@ -30,6 +31,7 @@ def ask(folder: Path, text: str, *variants: str) -> None:
         ('salts = ["", "red"]', {"transformers": "takes no cache salt and no adapter"}),
         ('adapters = ["", "a"]', {"transformers": "takes no cache salt and no adapter"}),
         ('length_by = "min_tokens"', {"transformers": "takes no min_tokens"}),
+        ("temperature = 0.5", {"transformers": "its answers are greedy here"}),
         ("reset_cache = true", dict.fromkeys(ENGINES[1:], "has nothing that empties")),
     ],
 )
@@ -45,6 +47,44 @@ def test_what_an_engine_cannot_do_is_said(tmp_path: Path, keys: str, said: dict[
             ask(tmp_path, text.replace("in_flight = 1", sharing), "emulator", engine)
     limited = f'{sharing}\nengines = ["emulator"]'
     ask(tmp_path, text.replace("in_flight = 1", limited), *ENGINES)
+
+
+MORE = """
+[tier.cpu.variant.b]
+engine = "emulator"
+{variant}
+
+[[tier.cpu.job]]
+name = "copy"
+script = "{script}"
+environment = "{environment}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"script": "no.py"}, r"job 'copy': no script 'no\.py' in harness/jobs"),
+        ({"environment": "vlm"}, "job 'copy': no environment 'vlm'; there are: .*vllm-cpu"),
+        ({"variant": "env.API_KEY = 'hush-hush'"}, "the env of b in tier.cpu hold a secret"),
+        ({"variant": "cores = [4000]"}, "pins to core 4000"),
+        ({"sweep": 'texts = "no.jsonl"'}, r"no\.jsonl: cannot be read"),
+    ],
+)
+def test_what_lacks_is_said_before_anything_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, str], said: str
+) -> None:
+    (tmp_path / "copy.py").touch()
+    monkeypatch.setattr(jobs_run, "SCRIPTS", tmp_path)
+    full = {"script": "copy.py", "environment": "", "variant": "", "sweep": ""} | values
+    text = DECLARATION.replace('["a", "b", "c"]', '["emulator", "b"]').replace("[8, 16]", "8")
+    text = text.replace("in_flight = 1", f"in_flight = 1\n{full.pop('sweep')}")
+    folder = tmp_path / "episodes" / "77-test"
+    folder.mkdir(parents=True)
+    write(folder, text + MORE.format(**full))
+    with pytest.raises(HarnessError, match=said):
+        record(Request(tmp_path, "77", "cpu"), Console(quiet=True))
+    assert not (tmp_path / "data").exists()
 
 
 def test_it_is_said_before_anything_is_begun(tmp_path: Path) -> None:

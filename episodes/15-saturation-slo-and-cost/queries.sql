@@ -58,6 +58,7 @@ FROM (
 -- rate that held and the lowest that did not, or an end of the declared bracket.
 -- uses: step, line
 SELECT engine, repeat, capacity_per_s, count(*) FILTER (result = 'says nothing') AS silent,
+    count(*) FILTER (result = 'held') AS held, count(*) FILTER (result = 'not held') AS failed,
     coalesce(max(rate_per_s) FILTER (result = 'held'), capacity_per_s * any_value(low_frac))
         AS low_per_s,
     coalesce(min(rate_per_s) FILTER (result = 'not held'), capacity_per_s * any_value(high_frac))
@@ -91,6 +92,16 @@ SELECT c.variant, c.sweep, count(*) AS cells,
 FROM cell c, unnest(c.reasons) AS t(reason) WHERE c.verdict <> 'VALID'
 GROUP BY ALL ORDER BY c.sweep, c.variant
 
+-- name: drifts
+-- The cells in which the time of a request drifted, by direction: with a queue that grows the last to
+-- come take longer, and where those that came before are held up, the first.
+SELECT engine, count(*) AS cells, count(*) FILTER (first_ms > last_ms) AS first_longer
+FROM (
+    SELECT c.engine, regexp_extract(reason, 'took ([0-9]+) ms in the first', 1)::INT AS first_ms,
+        regexp_extract(reason, 'and ([0-9]+) ms in the last', 1)::INT AS last_ms
+    FROM cell c, unnest(c.reasons) AS t(reason) WHERE starts_with(reason, 'steady_state: requests'))
+GROUP BY engine ORDER BY engine
+
 -- name: rejected_count
 -- How many cells are INVALID.
 SELECT count(*) AS cells FROM cell WHERE verdict <> 'VALID'
@@ -102,7 +113,7 @@ SELECT engine, 1000 * a_s AS a_ms, 1000 * b_s AS b_ms, 1 / b_s AS limit_per_s,
     a_s / b_s AS half_in_flight, first_n, last_n, capacity_per_s
 FROM line ORDER BY engine DESC
 
--- name: closed
+-- part: loop
 -- The closed loop by level: requests a second with their interval over repeats, what N / (a + b N)
 -- says, the share of requests that met the objective (both bounds), and how many that is a second.
 -- uses: judged, line
@@ -131,7 +142,19 @@ SELECT l.engine, l.in_flight, requests_per_s, low, high,
     requests, in_flight = arg_max(in_flight, requests_per_s) OVER e AS most_work,
     in_flight = arg_max(in_flight, good_per_s) OVER e AS most_good
 FROM level l JOIN line USING (engine) JOIN latency USING (engine, in_flight)
-WINDOW e AS (PARTITION BY l.engine) ORDER BY l.engine DESC, l.in_flight
+WINDOW e AS (PARTITION BY l.engine)
+
+-- name: closed
+-- The closed loop by level.
+-- uses: loop
+SELECT * FROM loop ORDER BY engine DESC, in_flight
+
+-- name: worst_level
+-- By engine, the level of the closed loop that is farthest from N / (a + b N).
+-- uses: loop
+SELECT engine, arg_max(in_flight, abs(gap_percent)) AS in_flight,
+    arg_max(gap_percent, abs(gap_percent)) AS gap_percent
+FROM loop GROUP BY engine ORDER BY engine DESC
 
 -- name: turn
 -- By engine: the closed level with the most throughput and the one with the most goodput, and what
@@ -194,6 +217,19 @@ SELECT engine, 100 * capacity_frac AS capacity_percent, any_value(rate) AS rate_
 FROM one JOIN line USING (engine) GROUP BY engine, capacity_frac
 ORDER BY engine DESC, capacity_frac
 
+-- name: prefill_steps
+-- SGLang's prefill steps by load, from its log: how many prompts begin in one, what it takes, and
+-- which part of the measured time such steps fill.
+SELECT c.sweep, coalesce(c.in_flight::VARCHAR, format('{:.0f} %', 100 * c.capacity_frac)) AS load,
+    coalesce(c.in_flight, round(100 * c.capacity_frac)::INT) AS level,
+    any_value(c.rate_per_s) AS rate_per_s, count(*) AS steps,
+    sum(prefill_requests) / count(*) AS prompts, median(took_ms) AS took_ms,
+    1000 * sum(prefill_requests) / sum(took_ms) AS prompts_per_s
+FROM scheduler_step s JOIN cell c USING (cell_id)
+WHERE s.kind = 'prefill' AND s.t_ns BETWEEN c.measured_ns AND c.ended_ns
+    AND c.sweep IN ('closed', 'open')
+GROUP BY c.sweep, c.in_flight, c.capacity_frac ORDER BY c.sweep, c.in_flight, c.capacity_frac
+
 -- name: steps
 -- The search, step by step, and which bound was not held.
 -- uses: step, line
@@ -213,8 +249,9 @@ SELECT engine, repeat, low_per_s, high_per_s, middle_per_s,
 FROM search ORDER BY engine DESC, repeat
 
 -- name: highest
--- The highest rate over the repeats: mean of their middles with its interval, and what the closed
--- loop predicts. The prediction: a request that finds n others takes a + b (n + 1); with Poisson
+-- The highest rate over the repeats: mean of their middles with its interval, where each repeat has
+-- a step that held and one that did not (an end of the bracket that was never tried is no finding);
+-- the lowest rate that did not hold; and what the closed loop predicts. The prediction: a request that finds n others takes a + b (n + 1); with Poisson
 -- arrivals the number there has weights prod (load + load a / (b k)). It is the highest load at which
 -- the share q of all requests take no longer than both bounds together allow, so an upper bound.
 -- uses: search
@@ -231,24 +268,27 @@ inside AS (
 predicted AS (
     SELECT engine, max(load / b_s) AS predicted_per_s FROM inside WHERE share >= quantile
     GROUP BY engine)
-SELECT *, predicted_per_s >= rate_per_s AS below_prediction FROM (
-    SELECT engine, count(*) AS repeats, avg(middle_per_s) AS rate_per_s,
-        low95(middle_per_s) AS low_per_s, high95(middle_per_s) AS high_per_s,
-        100 * avg(middle_per_s / capacity_per_s) AS capacity_percent,
-        any_value(capacity_per_s) AS capacity_per_s, any_value(predicted_per_s) AS predicted_per_s
-    FROM search LEFT JOIN predicted USING (engine) GROUP BY engine)
-ORDER BY engine DESC
+SELECT engine, count(*) AS repeats, count(*) FILTER (held > 0) AS with_held,
+    if(bool_and(held > 0 AND failed > 0), avg(middle_per_s), NULL) AS rate_per_s,
+    if(bool_and(held > 0 AND failed > 0), low95(middle_per_s), NULL) AS low_per_s,
+    if(bool_and(held > 0 AND failed > 0), high95(middle_per_s), NULL) AS high_per_s,
+    min(high_per_s) AS least_failed_per_s,
+    100 * if(bool_and(held > 0 AND failed > 0), avg(middle_per_s / capacity_per_s), NULL)
+        AS capacity_percent,
+    any_value(capacity_per_s) AS capacity_per_s, any_value(predicted_per_s) AS predicted_per_s,
+    any_value(predicted_per_s) >= if(bool_and(held > 0), avg(middle_per_s), min(high_per_s))
+        AS below_prediction
+FROM search LEFT JOIN predicted USING (engine) GROUP BY engine ORDER BY engine DESC
 
 -- name: caps
--- One rate, offered to the engine without a cap, with one in front of it and with one in it: VALID cells of the repeats that all three have. Means of the parts of a request, ms: waiting
--- for a connection, waiting in the engine (its own account, warm-up included), the rest to the first
--- token, and the tokens after it.
+-- One rate, offered to the engine without a cap, with one in front of it and with one in it: VALID
+-- cells. Means of the parts of a request, ms: waiting for a connection, waiting in the engine (its own
+-- account, warm-up included), the rest to the first token, and the tokens after it.
 WITH way AS (
     SELECT *, CASE sweep WHEN 'open' THEN 'no cap' WHEN 'front-cap' THEN 'cap in front'
             ELSE 'cap in the engine' END AS cap
     FROM cell WHERE (sweep IN ('front-cap', 'engine-cap') OR (sweep = 'open'
-        AND capacity_frac = (SELECT any_value(capacity_frac) FROM cell WHERE sweep = 'front-cap')))
-        AND repeat <= (SELECT max(repeat) FROM cell WHERE sweep = 'front-cap')),
+        AND capacity_frac = (SELECT any_value(capacity_frac) FROM cell WHERE sweep = 'front-cap')))),
 seen AS (
     SELECT cell_id, max(value) FILTER (gauge = 'running') AS running,
         max(value) FILTER (gauge = 'waiting') AS waiting
@@ -277,14 +317,28 @@ SELECT engine, cap, any_value(cells) AS cells, count(*) AS requests, avg(front_m
 FROM one JOIN queue USING (engine, cap) GROUP BY engine, cap
 ORDER BY engine DESC, list_position(['no cap', 'cap in front', 'cap in the engine'], cap)
 
+-- name: cap_times
+-- The mean time of a request from when it was due, with a cap over without one: ratio of the cells of
+-- the same repeat in which both are VALID, with its interval over the repeats.
+WITH one AS (
+    SELECT c.engine, c.sweep, c.repeat, avg(r.last_token_ns - r.scheduled_ns) AS mean_ns
+    FROM cell c JOIN measured_request r USING (cell_id)
+    WHERE c.sweep IN ('front-cap', 'engine-cap') OR (c.sweep = 'open'
+        AND c.capacity_frac = (SELECT any_value(capacity_frac) FROM cell WHERE sweep = 'front-cap'))
+    GROUP BY ALL)
+SELECT b.engine, if(b.sweep = 'front-cap', 'cap in front', 'cap in the engine') AS cap,
+    count(*) AS repeats, avg(b.mean_ns / a.mean_ns) AS times, low95(b.mean_ns / a.mean_ns) AS low,
+    high95(b.mean_ns / a.mean_ns) AS high
+FROM one a JOIN one b ON (a.engine, a.repeat) = (b.engine, b.repeat) AND a.sweep = 'open'
+    AND b.sweep <> 'open'
+GROUP BY b.engine, b.sweep ORDER BY b.engine DESC, b.sweep DESC
+
 -- name: cap_closed
--- Sixteen in flight in a closed loop, without a cap in the engine and with one: VALID cells of the
--- repeats that both have.
+-- Sixteen in flight in a closed loop, without a cap in the engine and with one: VALID cells.
 WITH way AS (
     SELECT *, sweep <> 'closed' AS capped FROM cell
     WHERE sweep IN ('closed', 'engine-cap-closed') AND verdict = 'VALID'
-        AND in_flight = (SELECT any_value(in_flight) FROM cell WHERE sweep = 'engine-cap-closed')
-        AND repeat <= (SELECT max(repeat) FROM cell WHERE sweep = 'engine-cap-closed'))
+        AND in_flight = (SELECT any_value(in_flight) FROM cell WHERE sweep = 'engine-cap-closed'))
 SELECT w.engine, w.in_flight, w.capped, count(DISTINCT w.cell_id) AS cells,
     sum(r.output_tokens) / sum(DISTINCT o.measured_s) AS tok_per_s,
     median((r.first_token_ns - r.sent_ns) / 1e6) AS ttft_ms,
@@ -339,7 +393,8 @@ WITH one AS (
         median(first_token_ns - sent_ns) AS ttft, max(first_token_ns - sent_ns) AS ttft_max,
         max(list_max(chunk_gap_us)) AS gap_max
     FROM measured_request WHERE sweep = 'pool' AND error IS NULL GROUP BY ALL)
-SELECT e.engine, avg(a.rate / b.rate) AS throughput_times, avg(a.ttft / b.ttft) AS ttft_times,
+SELECT e.engine, avg(a.rate / b.rate) AS throughput_times, low95(a.rate / b.rate) AS low,
+    high95(a.rate / b.rate) AS high, avg(a.ttft / b.ttft) AS ttft_times,
     avg(a.gap_max / b.gap_max) AS gap_times, count(b.engine) AS repeats
 FROM (SELECT DISTINCT engine FROM cell) e LEFT JOIN one a ON a.engine = e.engine AND NOT a.capped
 LEFT JOIN one b ON b.engine = a.engine AND b.repeat = a.repeat AND b.capped
@@ -434,9 +489,9 @@ FROM level, declared ORDER BY engine DESC, in_flight
 SELECT engine, a_s, b_s FROM line ORDER BY engine DESC
 
 -- name: open_fit
--- The same and the capacity, of which the offered rates are shares.
+-- vLLM's, and the capacity, of which the offered rates are shares.
 -- uses: line
-SELECT engine, a_s, b_s, capacity_per_s FROM line ORDER BY engine DESC
+SELECT a_s, b_s, capacity_per_s FROM line WHERE engine = 'vllm'
 
 -- name: cost_fit
 -- The same, with the share of the requests that met the objective at each level.
@@ -461,14 +516,14 @@ SELECT engine, in_flight, usd_per_hour, if(in_flight IN (min(in_flight) OVER e, 
 FROM level, declared WINDOW e AS (PARTITION BY engine) ORDER BY engine DESC, in_flight
 
 -- name: open_points
--- The open loop against (a + b) / (1 - rate b): mean over the VALID cells of a rate.
+-- vLLM's open loop against (a + b) / (1 - rate b): mean over the VALID cells of a rate.
 -- uses: line
-SELECT engine, round(100 * o.rate_per_s / capacity_per_s) AS capacity_percent, 'check' AS part,
+SELECT round(100 * o.rate_per_s / capacity_per_s) AS capacity_percent, 'check' AS part,
     avg(o.mean_s) AS each_s
 FROM (
     SELECT c.engine, c.cell_id, c.rate_per_s, avg(r.last_token_ns - r.scheduled_ns) / 1e9 AS mean_s
     FROM cell c JOIN request r USING (cell_id)
-    WHERE c.sweep = 'open' AND c.verdict = 'VALID' AND r.phase = 'measured'
+    WHERE c.sweep = 'open' AND c.verdict = 'VALID' AND r.phase = 'measured' AND c.engine = 'vllm'
     GROUP BY ALL) o
 JOIN line USING (engine)
-GROUP BY ALL HAVING capacity_percent < 100 ORDER BY engine DESC, capacity_percent
+GROUP BY ALL HAVING capacity_percent < 100 ORDER BY capacity_percent

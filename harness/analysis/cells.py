@@ -19,6 +19,8 @@ LEVEL = (
     "burstiness",
     "prompt_tokens",
     "output_tokens",
+    "kind",
+    "extra",
 )
 KEYS = ("engine", "variant", *LEVEL, "processes")
 WORK = ("session", "endpoint", "tokens added by the server", "model", "weights")
@@ -132,6 +134,8 @@ SAID = {
     "prompt_tokens": "{}-token prompts",
     "output_tokens": "{} output tokens",
     "processes": "{} load processes",
+    "kind": "kind {}",
+    "extra": "extra {}",
     "sweep": "sweep {}",
 }
 

@@ -17,16 +17,18 @@ from harness.errors import HarnessError
 HELD = """
 WITH run AS (
     SELECT run_id, sum(ended_ns - measured_ns) AS measured_ns,
-        coalesce(max(e.stopped_ns), max(ended_ns)) - min(e.started_ns) AS held_ns
+        coalesce(max(e.stopped_ns), max(ended_ns)) - min(e.started_ns) AS held_ns,
+        len(any_value(e.cores)) AS cores
     FROM cell c JOIN engine_run e USING (run_id) GROUP BY run_id)
-SELECT cell_id, (c.ended_ns - c.measured_ns) / run.measured_ns * held_ns / 1e9
+SELECT cell_id, (c.ended_ns - c.measured_ns) / run.measured_ns * held_ns / 1e9, cores
 FROM (SELECT cell_id, run_id, measured_ns, ended_ns FROM cell) c JOIN run USING (run_id)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """As the recorded experiment declares it: for one unit (core or gpu), and how many it used."""
+    """As the recorded experiment declares it: for one unit (core or gpu), and how many it used; a
+    variant with cores of its own, as many as those."""
 
     usd_per_hour: float
     unit: str
@@ -69,15 +71,19 @@ def declared_price(con: duckdb.DuckDBPyConnection) -> Price:
 
 def cost(con: duckdb.DuckDBPyConnection, cells: Cells, slo: Slo, price: Price) -> list[Cost]:
     """By variant and level, over the VALID cells."""
-    held = dict(con.execute(HELD).fetchall())
+    held = {cell_id: (seconds, cores) for cell_id, seconds, cores in con.execute(HELD).fetchall()}
+
+    def units(cell_id: int) -> int:
+        return held[cell_id][1] or price.units if price.unit == "core" else price.units
+
     return [
         Cost(
             each,
             sum(met.output_tokens for met in each.repeats),
             each.met,
             sum(met.measured_s for met in each.repeats),
-            sum(held[met.cell_id] for met in each.repeats),
-            price.usd_per_hour * price.units / 3600,
+            sum(held[met.cell_id][0] for met in each.repeats),
+            price.usd_per_hour * units(each.repeats[0].cell_id) / 3600,
         )
         for each in goodput(con, cells, slo)
     ]

@@ -1,7 +1,8 @@
 """LoRA adapters of random numbers, for a model in a folder, and the flags that name them.
 
 A flag may say `{models}` for the folder of models, `.engines/models`. What it names there is made
-where it is an adapter: `{models}/NAME-lora-a` or `-b`, NAME being the served name of the model.
+where it is a model that is made here, or an adapter: `{models}/NAME-lora-a` or `-b`, NAME being the
+served name of the model.
 
 Random numbers are enough for what an adapter costs and for how it splits the prefix cache, since
 neither depends on their values. What the model then says has no meaning.
@@ -16,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from harness.engines.models import Model
+from harness.engines.models import PACKAGED, Model, ensure_folder
 from harness.errors import HarnessError
+from harness.models import BUILDERS
 
 LETTERS = ("a", "b")
 RANK = 8
@@ -28,7 +30,8 @@ _SPREAD = 0.05  # of the numbers: the weights they are added to are about as lar
 
 
 def with_models(flags: Sequence[str], model: Model, root: Path) -> tuple[str, ...]:
-    """The flags with `{models}` written out; adapters that they name are made where they lack.
+    """Flags, or other words, with `{models}` written out; models and adapters that they name are
+    made where they lack.
 
     Raises HarnessError where a flag names a folder there that is neither there nor an adapter, and
     for an adapter that was made for a model of another shape.
@@ -36,11 +39,14 @@ def with_models(flags: Sequence[str], model: Model, root: Path) -> tuple[str, ..
     folder = root / ".engines" / "models"
     for flag in flags:
         for name in re.findall(re.escape(PLACEHOLDER) + r"/([\w.-]+)", flag):
-            _ensure(name, model, folder)
+            if name == PACKAGED or name in BUILDERS:
+                ensure_folder(name, root)
+            else:
+                _ensure_adapter(name, model, folder)
     return tuple(flag.replace(PLACEHOLDER, str(folder)) for flag in flags)
 
 
-def _ensure(name: str, model: Model, folder: Path) -> None:
+def _ensure_adapter(name: str, model: Model, folder: Path) -> None:
     known = [f"{model.served_name}-lora-{letter}" for letter in LETTERS]
     if (folder / name).is_dir():
         if name in known and model.config is not None:
@@ -48,7 +54,8 @@ def _ensure(name: str, model: Model, folder: Path) -> None:
         return
     if name not in known or model.config is None:
         made = f"there are: {', '.join(known)}" if model.config else "it needs a model in a folder"
-        raise HarnessError(f"flag {PLACEHOLDER}/{name}: no adapter that the harness makes; {made}")
+        said = f"{PLACEHOLDER}/{name}: no model or adapter that the harness makes"
+        raise HarnessError(f"flag {said}; {made}")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         write_adapter(Path(scratch) / name, _shapes(model), seed=known.index(name))

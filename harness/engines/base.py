@@ -83,8 +83,10 @@ class Engine(ABC):
         flags: Sequence[str],
         root: Path,
         dtype: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Launch:
-        """The command line of this engine. port 0: any that is free. flags come last, and win.
+        """The command line of this engine. port 0: any that is free. flags come last, and win, and
+        so does env.
 
         dtype: the type to compute in; None: float32 on the cpu tier, else the engine's choice.
         """
@@ -92,8 +94,8 @@ class Engine(ABC):
         dtype = dtype or (CPU_DTYPE if tier == "cpu" else None)
         home = root / ".engines" / self.environments.get(tier, "")
         start = Start(home, str(model_dir), served_name, port, tier, max_model_tokens, dtype)
-        env = self.env(home, tier) | (offline() if Path(str(model_dir)).is_dir() else {})
-        return Launch((*self.argv(start), *flags), port, env)
+        own = self.env(home, tier) | (offline() if Path(str(model_dir)).is_dir() else {})
+        return Launch((*self.argv(start), *flags), port, own | dict(env or {}))
 
     @abstractmethod
     def argv(self, start: Start) -> list[str]:
@@ -158,6 +160,14 @@ class Engine(ABC):
             )
         kept = {key: value for key, value in body.items() if key != "ignore_eos"}
         return kept | {"min_tokens": body["max_tokens"]}
+
+    def with_own_end(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The request whose answer ends by itself, after max_tokens at most."""
+        return {key: value for key, value in body.items() if key != "ignore_eos"}
+
+    def with_temperature(self, body: dict[str, Any], temperature: float) -> dict[str, Any]:
+        """The request sampled instead of greedy. Raises HarnessError where the engine can't."""
+        return body | {"temperature": temperature}
 
     def model_name(self, served_name: str, adapter: str) -> str:
         """What a request calls the model, with an adapter or ("") without."""

@@ -62,6 +62,24 @@ def ensure(engine: Engine, tier: str, root: Path) -> None:
         ensure_lock(lock, engine.name, root)
 
 
+def python_of(environment: str, name: str, root: Path) -> str:
+    """The Python of an environment, which is built where it is missing; that of the harness for
+    "". name: for messages."""
+    if not environment:
+        return sys.executable
+    ensure_lock(environment_lock(environment, name), name, root)
+    return str(root / ".engines" / environment / "bin" / "python")
+
+
+def environment_lock(environment: str, name: str) -> Path:
+    """The lock of an environment. Raises HarnessError where there is none of that name."""
+    lock = LOCKS / f"{environment}.lock"
+    if not lock.exists():
+        known = ", ".join(sorted(path.stem for path in LOCKS.glob("*.lock")))
+        raise HarnessError(f"{name}: no environment {environment!r}; there are: {known}")
+    return lock
+
+
 def ensure_lock(lock: Path, name: str, root: Path, python: tuple[int, int] = PYTHON) -> None:
     """The same of a lock that was compiled for a version of Python; name: for messages."""
     if lock_state(lock, root) == "installed":
@@ -76,7 +94,7 @@ def ensure_lock(lock: Path, name: str, root: Path, python: tuple[int, int] = PYT
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(f"{lock.stem}: installing (log: .engines/{log.name})", total=None)
-        _run([engines_python(python), "-m", "venv", str(folder)], log, name)
+        run([engines_python(python), "-m", "venv", str(folder)], log, name)
         _install(folder, lock, log, name)
         _finish(folder, log, name)
     (folder / STAMP).write_text(_stamp(lock))
@@ -107,8 +125,8 @@ def _install(folder: Path, lock: Path, log: Path, engine: str) -> None:
     if folder.name in TORCH_ON_CPU and not list(folder.glob(TORCH_CPU)):
         # First, where it can be had: given both builds, pip takes the one whose index has hashes.
         with suppress(HarnessError):
-            _run([*pip, "-r", str(LOCKS / "torch-cpu.lock")], log, engine)
-    _run([*pip, "-r", str(lock)], log, engine)
+            run([*pip, "-r", str(LOCKS / "torch-cpu.lock")], log, engine)
+    run([*pip, "-r", str(lock)], log, engine)
 
 
 def _finish(folder: Path, log: Path, engine: str) -> None:
@@ -142,10 +160,10 @@ def build_stub(folder: Path, log: Path) -> None:
     folder.mkdir(exist_ok=True)
     out = folder / "libcuda.so.1"
     argv = [_compiler(), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(out)]
-    _run([*argv, str(STUB_SOURCE)], log, "sglang")
+    run([*argv, str(STUB_SOURCE)], log, "sglang")
 
 
-def _run(argv: list[str], log: Path, engine: str) -> None:
+def run(argv: list[str], log: Path, name: str) -> None:
     """Runs a command with its output in the log; raises HarnessError with the log's last lines."""
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
     with log.open("a") as out:
@@ -153,6 +171,4 @@ def _run(argv: list[str], log: Path, engine: str) -> None:
     if code != 0:
         with log.open() as lines:
             tail = "".join(deque(lines, maxlen=8))
-        raise HarnessError(
-            f"{engine}: its environment could not be built (exit {code}); whole log: {log}\n{tail}"
-        )
+        raise HarnessError(f"{name}: could not be built (exit {code}); whole log: {log}\n{tail}")

@@ -71,10 +71,15 @@ def added_tokens(engine: Engine, base_url: str, served_name: str, endpoint: str)
     return max(0, int(counted) - PROBE_WORDS)
 
 
+def probe_body(engine: Engine, served_name: str, question: str) -> dict[str, Any]:
+    """The request of the probe: a question, answered greedily in a few tokens."""
+    body = engine.request_body("chat", None, question, ANSWER_TOKENS, 0, served_name)
+    return body | dict(engine.no_thinking)
+
+
 def answer(engine: Engine, base_url: str, served_name: str, question: str) -> str:
     """The engine's greedy answer to a question, as chat, cut after a few tokens."""
-    body = engine.request_body("chat", None, question, ANSWER_TOKENS, 0, served_name)
-    body |= engine.no_thinking
+    body = probe_body(engine, served_name, question)
     url = engine.endpoint_url(base_url, "chat")
     choices = (choice for event in _events(url, body) for choice in event.get("choices") or [])
     return "".join((choice.get("delta") or {}).get("content") or "" for choice in choices)
@@ -155,18 +160,29 @@ def _get_json(url: str) -> Any:
 
 
 def _read(url: str, body: bytes | None = None) -> bytes:
+    status, data = exchange(url, body, TIMEOUT_S)
+    if status >= 400:
+        detail = data[:300].decode(errors="replace")
+        raise HarnessError(f"{url}: answered {status}: {detail}")
+    return data
+
+
+def exchange(url: str, body: bytes | None, timeout_s: float) -> tuple[int, bytes]:
+    """Status and whole answer of one request, whatever the status. Raises HarnessError where none
+    comes."""
     headers = {"Content-Type": "application/json"}
     if key := os.environ.get("OPENAI_API_KEY"):
         headers["Authorization"] = f"Bearer {key}"
     # No proxy: the load goes to the server itself, so what is asked before it must, too.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(urllib.request.Request(url, body, headers), timeout=TIMEOUT_S) as answer:
-            data: bytes = answer.read()
-            return data
-    except urllib.error.HTTPError as error:
-        detail = error.read()[:300].decode(errors="replace")
-        raise HarnessError(f"{url}: answered {error.code}: {detail}") from None
+        answer: Any
+        try:
+            answer = opener.open(urllib.request.Request(url, body, headers), timeout=timeout_s)
+        except urllib.error.HTTPError as refusal:
+            answer = refusal
+        with answer:
+            return int(answer.status), bytes(answer.read())
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", None) or repr(error)
         raise HarnessError(

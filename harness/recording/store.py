@@ -22,7 +22,7 @@ import pandas as pd
 
 from harness.errors import HarnessError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 BLOCK_BYTES = 32_768  # smaller ones can't hold a bit-packed group (DuckDB 2.0), larger ones waste
 # While writing: a transaction of any length then needs 450 MB with all of Python (200,000 requests
 # of 128 chunks were tried), and a row group a thread would not fit into it.

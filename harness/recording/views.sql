@@ -21,15 +21,15 @@ CREATE OR REPLACE MACRO supports(q, n) AS
 
 CREATE OR REPLACE VIEW measured_request AS
 SELECT
-    c.engine, c.variant, c.sweep, c.repeat, c.load, c.in_flight, c.rate_per_s, c.capacity_frac,
-    c.session_id, c.run_id, c.prompt_tokens,
-    r.* EXCLUDE (prompt_tokens, phase), r.prompt_tokens AS server_prompt_tokens
+    c.engine, c.variant, c.sweep, c.repeat, c.load, c.in_flight, c.rate_per_s, c.capacity_frac, c.kind,
+    c.extra, c.session_id, c.run_id, c.prompt_tokens, r.* EXCLUDE (prompt_tokens, phase, extra),
+    r.prompt_tokens AS server_prompt_tokens, r.extra AS request_extra
 FROM request r JOIN cell c USING (cell_id)
 WHERE r.phase = 'measured' AND c.verdict = 'VALID';
-COMMENT ON VIEW measured_request IS 'Measured requests of VALID cells, failed ones included, with the keys of their cell. prompt_tokens is the cell''s, asked_prompt_tokens the request''s own, server_prompt_tokens what the server counted.';
+COMMENT ON VIEW measured_request IS 'Measured requests of VALID cells, failed ones included, with the keys of their cell. prompt_tokens is the cell''s, asked_prompt_tokens the request''s own, server_prompt_tokens what the server counted; extra is the cell''s, request_extra the request''s own.';
 
 CREATE OR REPLACE VIEW ttft AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, cell_id, request_id,
     (first_token_ns - sent_ns) / 1e6 AS from_sent_ms,
     (first_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms,
     (first_answer_ns - sent_ns) / 1e6 AS answer_from_sent_ms,
@@ -51,7 +51,7 @@ COMMENT ON VIEW chunk IS 'One row per chunk that carries tokens: chunk_index fro
 
 CREATE OR REPLACE VIEW inter_chunk AS
 SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight,
-    rate_per_s, capacity_frac, cell_id, request_id, i + 1 AS chunk_index,
+    rate_per_s, capacity_frac, kind, extra, cell_id, request_id, i + 1 AS chunk_index,
     chunk_gap_us[i] / 1e3 AS gap_ms,
     chunk_tokens[i + 1] AS tokens,
     chunk_shared[i] OR chunk_shared[i + 1] AS uncertain
@@ -61,7 +61,7 @@ FROM (
 COMMENT ON VIEW inter_chunk IS 'Inter-chunk latency, ms: arrival of a token-carrying chunk minus arrival of the one before it. chunk_index counts from 1, so the first row of a request is 2. uncertain: one of the two shared its read with another. Left out: failed requests.';
 
 CREATE OR REPLACE VIEW itl AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, cell_id, request_id,
     first_token + unnest(range(0, tokens)) AS token_index,
     gap_ms / tokens AS itl_ms
 FROM (
@@ -72,14 +72,14 @@ FROM (
 COMMENT ON VIEW itl IS 'Inter-token latency, ms: the gap before a chunk, shared equally by the tokens in it, one row a token after the first chunk. token_index counts the tokens of the answer from 1. Left out: failed requests, and requests whose tokens per chunk are unknown.';
 
 CREATE OR REPLACE VIEW tpot AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, cell_id, request_id,
     (last_token_ns - first_token_ns) / 1e6
         / nullif(output_tokens - coalesce(chunk_tokens[1], 1), 0) AS tpot_ms
 FROM measured_request WHERE error IS NULL;
 COMMENT ON VIEW tpot IS 'Time per output token, ms: (last_token_ns - first_token_ns) / (output tokens - tokens of the first chunk). One value a request. Where the tokens of the first chunk are unknown, it counts as one. Left out: failed requests; NULL where all tokens came in one chunk.';
 
 CREATE OR REPLACE VIEW e2e AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, cell_id, request_id,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, cell_id, request_id,
     (last_token_ns - sent_ns) / 1e6 AS from_sent_ms,
     (last_token_ns - scheduled_ns) / 1e6 AS from_scheduled_ms
 FROM measured_request WHERE error IS NULL;
@@ -91,7 +91,7 @@ SELECT *, 1 - failed / requests AS success_frac,
     (requests - failed) / nullif(measured_s, 0) AS requests_per_s
 FROM (
     SELECT c.engine, c.variant, c.sweep, c.repeat, c.prompt_tokens, c.load, c.in_flight,
-        c.rate_per_s, c.capacity_frac, c.cell_id, c.verdict,
+        c.rate_per_s, c.capacity_frac, c.kind, c.extra, c.cell_id, c.verdict,
         (c.ended_ns - c.measured_ns) / 1e9 AS measured_s,
         count(*) AS requests,
         count(r.error) AS failed,
@@ -101,7 +101,7 @@ FROM (
 COMMENT ON VIEW outcome IS 'One row a cell, INVALID ones included: requests sent, failed, share that succeeded, output tokens of the successful ones, and both per second of the measured phase, from its beginning to the end of its last request. Failed requests are in every denominator.';
 
 CREATE OR REPLACE VIEW request_metric AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra,
     cell_id, request_id, prompt_hash, metric, value_ms
 FROM (
     SELECT *,
@@ -116,39 +116,39 @@ UNPIVOT (value_ms FOR metric IN (ttft, ttft_from_scheduled, e2e, e2e_from_schedu
 COMMENT ON VIEW request_metric IS 'The request metrics in long form, ms: metric is ttft, ttft_from_scheduled, e2e, e2e_from_scheduled or tpot.';
 
 CREATE OR REPLACE VIEW level_quantile AS
-SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric, q,
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, metric, q,
     repeats, requests,
     CASE WHEN supports(q, fewest) THEN middle END AS value_ms,
     CASE WHEN supports(q, fewest) THEN low END AS low_ms,
     CASE WHEN supports(q, fewest) THEN high END AS high_ms
 FROM (
-    SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric, q,
+    SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, metric, q,
         count(*) AS repeats, sum(n)::BIGINT AS requests, min(n) AS fewest,
         avg(value) AS middle, low95(value) AS low, high95(value) AS high
     FROM (
-        SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+        SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, metric,
             repeat, n, unnest([0.5, 0.9, 0.99]::DOUBLE[]) AS q, unnest(quantiles) AS value
         FROM (
-            SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+            SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, metric,
                 repeat, count(*) AS n, quantile_cont(value_ms, [0.5, 0.9, 0.99]) AS quantiles
             FROM request_metric GROUP BY ALL))
     GROUP BY ALL);
 COMMENT ON VIEW level_quantile IS 'Quantiles of a request metric at each load level (q is 0.5, 0.9 or 0.99), with their intervals: the mean over repeats of the quantile within a repeat, and a 95 % Student-t interval over the repeats (the repeat is the unit: requests of one repeat share an engine process and are not independent). NULL above the median where a repeat has too few requests for that quantile: p90 takes 64, p99 662. ms.';
 
 CREATE OR REPLACE VIEW level_p50 AS
-SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, metric,
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra, metric,
     repeats, requests, value_ms AS p50_ms, low_ms, high_ms
 FROM level_quantile WHERE q = 0.5;
 COMMENT ON VIEW level_p50 IS 'Median of a request metric at each load level, with its 95 % interval as in level_quantile. ms.';
 
 CREATE OR REPLACE VIEW ttft_p50 AS
-SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra,
     repeats, requests, p50_ms, low_ms, high_ms
 FROM level_p50 WHERE metric = 'ttft';
 COMMENT ON VIEW ttft_p50 IS 'TTFT p50 from the sent time at each load level, with its 95 % interval as in level_quantile. ms.';
 
 CREATE OR REPLACE VIEW level_outcome AS
-SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+SELECT engine, variant, sweep, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra,
     count(*) AS repeats, sum(requests)::BIGINT AS requests, sum(failed)::BIGINT AS failed,
     avg(output_tok_per_s) AS output_tok_per_s,
     low95(output_tok_per_s) AS tok_low_per_s, high95(output_tok_per_s) AS tok_high_per_s,
@@ -158,7 +158,7 @@ FROM outcome WHERE verdict = 'VALID' GROUP BY ALL;
 COMMENT ON VIEW level_outcome IS 'Throughput at each load level over its VALID cells: mean over repeats and 95 % Student-t interval over the repeats, of output tokens and of successful requests, per second of the measured phase.';
 
 CREATE OR REPLACE VIEW steady_outcome AS
-SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac,
+SELECT engine, variant, sweep, repeat, prompt_tokens, load, in_flight, rate_per_s, capacity_frac, kind, extra,
     cell_id, (any_value(to_ns) - any_value(from_ns)) / 1e9 AS window_s,
     count(*) AS requests, sum(output_tokens)::BIGINT AS output_tokens,
     sum(output_tokens) * 1e9 / (any_value(to_ns) - any_value(from_ns)) AS output_tok_per_s
@@ -196,7 +196,7 @@ WHERE c.verdict = 'VALID' AND r.error IS NULL AND r.shared_prefix_tokens IS NOT 
 COMMENT ON VIEW cached_prefix IS 'Prompt tokens served from the prefix cache, predicted and reported, a row a measured request of a sweep that shares text by plan. nth: its place in the cell; round: the requests that there have been for its document, this one included. predicted_tokens = floor(min(shared_prefix_tokens, prompt tokens - 1) / block) * block: whole blocks alone, and the last token is always computed. It holds for a cache that was emptied before the cell (cell.reset_cache, which is not looked at here), that is large enough, and in which the request before has ended. Left out: failed requests, INVALID cells, and cells whose server adds tokens to the prompts (a chat template), since these are shared as well.';
 
 CREATE OR REPLACE VIEW engine_gauge AS
-SELECT m.run_id, m.cell_id, m.t_ns, g.gauge,
+SELECT m.run_id, m.cell_id, m.t_ns, g.gauge, m.labels,
     CASE g.unit WHEN 'share' THEN m.value * (r.kv_pool_tokens - b.block_tokens) ELSE m.value END
         AS value
 FROM engine_metric m
@@ -212,7 +212,7 @@ JOIN (VALUES
 ) g(name, gauge, unit) USING (name)
 JOIN engine_run r USING (run_id)
 LEFT JOIN cache_block b USING (run_id);
-COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the tokens that the KV cache has room reserved for. vLLM gives a share of all blocks but one, which it keeps for itself: it is multiplied by the pool of its log less one block. A row where the value changed.';
+COMMENT ON VIEW engine_gauge IS 'Engine gauges under common names: running and waiting requests, and kv_used_tokens, the tokens that the KV cache has room reserved for. vLLM gives a share of all blocks but one, which it keeps for itself: it is multiplied by the pool of its log less one block. An engine of several copies has a gauge of each, told apart by labels. A row where the value changed.';
 
 CREATE OR REPLACE VIEW engine_stage AS
 SELECT cell_id, run_id, stage,

@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.recording.store import sha256
 
 MANIFEST = Path("data") / "manifest.toml"
-SCHEMA_VERSIONS = (3,)
+SCHEMA_VERSIONS = (4,)
 HEADER = "# Written by the harness: one entry a recording. Do not edit by hand.\n"
 
 

@@ -69,7 +69,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model. title: its question. constants ("" for none) and check: names of queries."""
+    """One model. title: its question. constants and check: names of queries, "" for none. Without
+    a check it is plain arithmetic over its inputs, which no recording bears out; a page says so."""
 
     name: str
     title: str
@@ -103,7 +104,7 @@ def model(
     formula: str,
     inputs: Sequence[Input],
     outputs: Sequence[Output],
-    check: str,
+    check: str = "",
     constants: str = "",
 ) -> Callable[[Formula], Model]:
     """Makes a Model of the function below it. Raises HarnessError naming the model."""
@@ -117,8 +118,8 @@ def model(
                 fault = f"the input {each.name!r} has no stops"
             elif each.default is not None and each.default not in each.stops:
                 fault = f"the default of {each.name!r} is none of its stops"
-        if not any(each.within is not None for each in outputs):
-            fault = "no output has a `within`, so nothing holds it against the recording"
+        if bool(check) != any(each.within is not None for each in outputs):
+            fault = "a `check` and an output that has a `within` come together, or neither"
         if fault:
             raise HarnessError(f"model {name!r}: {fault}")
         return Model(name, title, formula, inputs, outputs, constants, check, function)

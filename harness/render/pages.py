@@ -5,7 +5,6 @@ Generated, and not in git: docs/episodes, docs/lessons, docs/reference, docs/ass
 the same pages build under any drop-in of it. Command: python -m harness site
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,13 +20,14 @@ from harness.render import (
     svg,
     theme,
 )
+from harness.render.cards import page as cards
 from harness.render.escape import text
+from harness.render.front_matter import front_matter
 from harness.render.prose import Prose
 from harness.render.registry import Chapter
 
 GENERATED = ("docs/episodes", "docs/lessons", "docs/reference", "docs/assets/data", ".cache/site")
 TIERS = ("cpu", "gpu")
-PLANNED_CARDS = 32
 
 
 @dataclass(slots=True)
@@ -57,8 +57,10 @@ def build_pages(root: Path) -> None:
     output = Output(root)
     home = '<p class="tbt-missing">No episode has been recorded yet.</p>'
     chapters = registry.read(root)
+    recorded: dict[str, tuple[Chapter, dict[str, source.Source]]] = {}
     for chapter in chapters:
         prose = Prose(root, chapter, _sources(root, chapter, entries, kept), kept)
+        recorded[chapter.number] = chapter, prose.sources
         output.files[f"docs/episodes/{chapter.name}.md"] = _episode(prose)
         if chapter.picture and prose.sources and (prose.folder / "charts.py").exists():
             home = _home_picture(prose)
@@ -66,15 +68,26 @@ def build_pages(root: Path) -> None:
         output.files |= {f"docs/assets/data/{name}.json": data for name, data in prose.data.items()}
     for chapter in registry.demonstrations(root):
         prose = Prose(root, chapter, _emulated(root, chapter, entries, kept), kept)
+        recorded[chapter.number] = chapter, prose.sources
         output.files[f"docs/reference/{chapter.slug}.md"] = _demonstration(prose)
         output.files |= {f"docs/assets/data/{name}.json": data for name, data in prose.data.items()}
     output.files["docs/reference/rejected-runs.md"] = _rejected(root, chapters, entries, kept)
     output.files["docs/episodes/index.md"] = _episode_index(root, chapters, entries)
-    output.files["docs/lessons/index.md"] = _lesson_index()
     output.files["docs/reference/data-dictionary.md"] = dictionary.page()
+    output.files |= cards.build(root, chapters, recorded, kept, _linkable(root, output))
     output.files[".cache/site/home-picture.html"] = home.strip() + "\n"
     output.write()
     kept.prune()
+
+
+def _linkable(root: Path, output: Output) -> dict[str, str]:
+    """Markdown of the pages that have headings to link to, by its name under docs/."""
+    written = {
+        path.relative_to(root / "docs").as_posix(): path.read_text(encoding="utf-8")
+        for path in (root / "docs").glob("*.md")
+    }
+    made = {name.removeprefix("docs/"): page for name, page in output.files.items()}
+    return written | {name: page for name, page in made.items() if name.endswith(".md")}
 
 
 def _sources(
@@ -107,7 +120,7 @@ def _demonstration(prose: Prose) -> str:
     """A page whose recordings are the emulator's. It says so before anything else."""
     chapter = prose.chapter
     parts = [
-        _front_matter(chapter.title, chapter.summary),
+        front_matter(chapter.title, chapter.summary),
         f"# {chapter.title}\n",
         f'<p class="tbt-lead">{text(chapter.summary)}</p>\n',
     ]
@@ -131,14 +144,14 @@ def _rejected(
             found = _source(root, entry, kept)
             shown.append((f"{title}, {found.label}, {entry.recorded[:10]}", link, found))
     summary = "Every cell that was judged INVALID, with its reasons and the evidence."
-    return _front_matter("Rejected runs", summary) + rejected.page(shown)
+    return front_matter("Rejected runs", summary) + rejected.page(shown)
 
 
 def _episode(prose: Prose) -> str:
     chapter = prose.chapter
     title = f"{chapter.number} · {chapter.title}"
     parts = [
-        _front_matter(title, chapter.summary),
+        front_matter(title, chapter.summary),
         f"# {title}\n",
         f'<p class="tbt-lead">{text(chapter.summary)}</p>\n',
         _states(prose),
@@ -205,7 +218,7 @@ def _episode_index(root: Path, chapters: list[Chapter], entries: list[manifest.E
     recorded = {e.episode for e in entries if e.finished}
     rows = "\n".join(_index_row(root, chapter, entries) for chapter in chapters)
     return (
-        _front_matter("Episodes", "The episodes of the course and what has been recorded of each.")
+        front_matter("Episodes", "The episodes of the course and what has been recorded of each.")
         + "# Episodes\n\n"
         f"{len(chapters)} episodes, in the order of the course. An episode is recorded on a machine"
         " tier: `cpu` is any two-core machine with a small model, `gpu` is one NVIDIA GPU with an"
@@ -229,24 +242,4 @@ def _index_row(root: Path, chapter: Chapter, entries: list[manifest.Entry]) -> s
         f'<li><h2 id="{chapter.name}"><a href="{chapter.name}/"><span class="tbt-number">'
         f"{chapter.number}</span> {text(chapter.title)}</a></h2><p>{text(chapter.summary)}</p>"
         f'<ul class="tbt-tiers">{"".join(states)}</ul></li>'
-    )
-
-
-def _lesson_index() -> str:
-    return (
-        _front_matter("Lessons", "The lesson cards of the course.") + "# Lessons\n\n"
-        "A lesson is a card of six to fifteen minutes: you commit to an answer, then see the"
-        " recorded, computed or cited fact that decides it, and why each other answer is wrong. Its"
-        " answer key is read from the recordings at build, so a card comes only together with its"
-        " evidence.\n\n"
-        f'<p class="tbt-missing">0 of {PLANNED_CARDS} cards so far. The'
-        ' <a href="../episodes/">episodes</a> come first.</p>\n'
-    )
-
-
-def _front_matter(title: str, description: str) -> str:
-    # JSON strings are YAML strings.
-    return (
-        f"---\ntitle: {json.dumps(title, ensure_ascii=False)}\n"
-        f"description: {json.dumps(description, ensure_ascii=False)}\n---\n\n"
     )

@@ -53,12 +53,16 @@ class Prose:
 
     def __post_init__(self) -> None:
         place = (self.root, self.folder, self.sources, self.kept)
-        tried = TryIt(self.folder, self.chapter.number, self._cited_rows, self._tier)
+        tried = TryIt(self._models, self.chapter.number, self._cited_rows, self._tier)
         self._parts = (Formulas(), Comparisons(*place), Objectives(*place), tried)
 
     @property
     def folder(self) -> Path:
         return self.root / "episodes" / self.chapter.name
+
+    @property
+    def _models(self) -> list[Path]:
+        return [self.folder / "model.py"]
 
     def check(self) -> None:
         """That episode.md is on the spine; errors name the file and the line or part."""
@@ -88,7 +92,7 @@ class Prose:
             loader=FileSystemLoader([self.folder, spine.FOLDER]),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=_finalize,
+            finalize=finalize,
             keep_trailing_newline=True,
         )
 
@@ -138,7 +142,7 @@ class Prose:
         self._cited_rows(name, tier)
         said = f"recorded on {tier}, query {name}"
         return Markup(
-            f'<a class="tbt-n" href="#source-{tier}-{name}" title="{escape.inline(said)}">'
+            f'<a class="tbt-n" href="#{self._place(tier, name)}" title="{escape.inline(said)}">'
             f"{escape.inline(figure.cell_text(value, fmt))}</a>"
         )
 
@@ -157,10 +161,10 @@ class Prose:
             if column not in result.columns:
                 raise HarnessError(f"table {name}: the query has no column {column!r}")
         html = figure.table_html(result, caption=caption, columns=columns, formats=formats)
-        badge = figure.badges(("recorded",), tier)
+        badge, place = figure.badges(("recorded",), tier), self._place(tier, name)
         return Markup(
             f'\n\n<div class="tbt-block"><div class="tbt-kinds">{badge} '
-            f'<a class="tbt-n" href="#source-{tier}-{name}">query {escape.text(name)}</a></div>'
+            f'<a class="tbt-n" href="#{place}">query {escape.text(name)}</a></div>'
             f"{html}</div>\n\n"
         )
 
@@ -211,7 +215,8 @@ class Prose:
             f"{escape.inline(figure.cell_text(found, fmt))}</span>"
         )
 
-    def cited(self, said: str, origin: str, url: str = "") -> Markup:
+    @staticmethod
+    def cited(said: str, origin: str, url: str = "") -> Markup:
         """A published figure with its source; the link opens it."""
         inner = f'<span class="tbt-cited">{escape.inline(said)}</span>'
         if not url:
@@ -272,21 +277,26 @@ class Prose:
         self._cited_queries[self._tier(tier), name] = None
         return self._rows(name, tier)
 
+    def _place(self, tier: str, query: str = "") -> str:
+        """The id, in the closing section, of a query or of the recording itself."""
+        return f"source-{tier}-{query}" if query else f"recording-{tier}"
+
     def _numbers(self, level: str) -> str:
         """The closing section: each query, formula and comparison that the text rests on."""
         parts = [f"\n\n{level} Where the numbers come from\n"]
         for tier, name in self._cited_queries:
             source_ = self.sources[tier]
             parts.append(
-                f'<details class="tbt-open" id="source-{tier}-{name}"><summary>Query '
+                f'<details class="tbt-open" id="{self._place(tier, name)}"><summary>Query '
                 f"<code>{name}</code> on {tier}: <code>{escape.text(source_.entry.recording_id)}"
                 f"</code></summary>{source.sql_html(name, self._query(name).sql)}"
                 f"{figure.table_html(self._rows(name, tier), caption=name)}</details>\n"
             )
         parts += [part for each in self._parts for part in each.closing()]
         for tier, source_ in self.sources.items():
+            place = self._place(tier)
             parts.append(
-                f'<details class="tbt-open" id="recording-{tier}"><summary>The recording on {tier}'
+                f'<details class="tbt-open" id="{place}"><summary>The recording on {tier}'
                 f"</summary>{source.recording_html(source_)}</details>\n"
             )
         return "\n".join(parts)
@@ -308,7 +318,8 @@ def _queries(path: Path) -> dict[str, queries.Query]:
     )
 
 
-def _finalize(value: Any) -> Any:
+def finalize(value: Any) -> Any:
+    """What an expression prints: escaped, unless a helper made it."""
     return value if isinstance(value, Markup) else Markup(escape.inline(value))
 
 

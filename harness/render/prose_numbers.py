@@ -2,8 +2,9 @@
 
 The rule: a number followed by a unit of measurement (ms, s, tok/s, GB, %, ×, W, MHz, ...) or led by
 a currency sign must come out of a helper: n(...) for recorded numbers, or one that says what the
-number is instead: cited(...), computed(...), declared(...). It holds for episode.md, for the text
-in an episode's Python files, and for the hand-written pages under docs/. There, where no
+number is instead: cited(...), computed(...), declared(...), and on a card given(...). It holds for
+episode.md, for the cards, for the text in Python files beside them, and for the hand-written pages
+under docs/. There, where no
 helpers are, <span class="tbt-declared">...</span> marks a number that was chosen and not measured.
 Fenced code blocks are left out. Counts without a unit ("two cores", "17 episodes") are not
 measurements and pass.
@@ -34,7 +35,7 @@ TYPED = re.compile(
 )
 _ARGUMENTS = r"""(?:[^()"']|"[^"]*"|'[^']*'|\((?:[^()"']|"[^"]*"|'[^']*')*\))*"""
 _MARKED = re.compile(
-    rf"\b(?:cited|computed|declared)\({_ARGUMENTS}\)"
+    rf"\b(?:cited|computed|declared|given)\({_ARGUMENTS}\)"
     r'|<span class="tbt-declared">.*?</span>'
     r"|\{#.*?#\}"
     r"|^(```|~~~).*?^\1"
@@ -97,7 +98,11 @@ def find(root: Path) -> list[Finding]:
     index = root / "episodes" / "index.toml"
     for path in [*texts, *([index] if index.exists() else [])]:
         findings += check_text(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for path in sorted((root / "episodes").glob("*/*.py")):
+    for path in sorted((root / "lessons").glob("*.toml")):
+        titled = re.sub(r"^title = .*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        findings += check_text(titled, path.relative_to(root).as_posix())
+    beside = (root / "lessons").glob("*.py")
+    for path in sorted([*(root / "episodes").glob("*/*.py"), *beside]):
         file = path.relative_to(root).as_posix()
         findings += check_charts(path.read_text(encoding="utf-8"), file)
     return findings

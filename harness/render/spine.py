@@ -29,11 +29,14 @@ FILES = {
     "model.py": "the small models",
     "analysis.toml": "the comparisons and objectives",
 }
-# From each start of the harness to the end of its last cell or engine.
+# From each start of the harness to the end of its last cell, engine or job.
 ACCOUNT = """
 SELECT (SELECT any_value(experiment_toml) FROM recording), sum(seconds) FROM (
-    SELECT (greatest(max(c.ended_ns), max(r.stopped_ns)) - any_value(s.started_ns)) / 1e9 AS seconds
+    SELECT (greatest(max(c.ended_ns), max(r.stopped_ns), max(j.ended_ns)) - any_value(s.started_ns))
+        / 1e9 AS seconds
     FROM session s LEFT JOIN engine_run r USING (session_id) LEFT JOIN cell c USING (run_id)
+    LEFT JOIN (SELECT session_id, max(ended_ns) AS ended_ns FROM job GROUP BY ALL) j
+        USING (session_id)
     GROUP BY s.session_id)
 """
 _HEADING = re.compile(r"^#{1,2}\s", re.MULTILINE)

@@ -2,6 +2,7 @@
 
     {{ try_it("first_token") }}                        a model of the episode's model.py
     {{ try_it("first_token", vary="prompt_tokens") }}  what the table without scripts varies
+    {{ modelled("first_token.ttft_ms", engine="vllm", prompt_tokens=64) }}  one output, as a value
 
 The answers at every setting are computed here and stand in the page as text; the script
 (docs/assets/js/try-it.js) only looks them up, so that the formula exists once. Row-major: the first
@@ -24,6 +25,10 @@ from harness.render.queries import Result
 
 LIMIT_BYTES = 15_000
 TABLE_ROWS = 8
+ARITHMETIC = (
+    '<p class="tbt-fit">Computed alone, from what is set above and in the function below: no'
+    " recorded value stands against it.</p>"
+)
 BETWEEN = "|"  # of the stops of an input, and of the values of an output
 
 Rows = Callable[[str, str], Result]
@@ -35,23 +40,23 @@ class TryIt:
     rows: reads a query on a tier and shows it below the page. tier: which one a page means by "".
     """
 
-    def __init__(self, folder: Path, number: str, rows: Rows, tier: Callable[[str], str]) -> None:
-        self._path, self._number = folder / "model.py", number
+    def __init__(
+        self, paths: list[Path], number: str, rows: Rows, tier: Callable[[str], str]
+    ) -> None:
+        """paths: files of models; of two with one name that of the first file is meant."""
+        self._paths, self._number = paths, number
         self._rows, self._tier = rows, tier
 
     @property
     def helpers(self) -> dict[str, Any]:
         """The names that a page can use."""
-        return {"try_it": self.try_it}
+        return {"try_it": self.try_it, "modelled": self.modelled}
 
     def try_it(self, name: str, vary: str = "", tier: str = "") -> Markup:
         """The model as a form. Raises HarnessError where it is off by more than it declares."""
-        known = model.load(self._path)
-        if name not in known:
-            raise HarnessError(f"try_it {name}: model.py has no such model")
-        found = known[name]
-        fitted = Fitted(found, self._rows(found.constants, tier) if found.constants else None)
-        points = fitted.points(self._rows(found.check, tier))
+        fitted = self._fitted(name, tier)
+        found = fitted.model
+        points = fitted.points(self._rows(found.check, tier)) if found.check else []
         settings = [
             dict(zip((each.name for each in found.inputs), stops, strict=True))
             for stops in product(*(each.stops for each in found.inputs))
@@ -70,9 +75,32 @@ class TryIt:
             f'<div class="tbt-kinds">{figure.badges(("computed",), tier)}</div>'
             f"{form}<noscript>{table}</noscript>"
             f'<p class="tbt-formula">{_formula(found)}</p>'
-            f"{_fit(found, points, self._tier(tier))}{_origin(found)}"
+            f"{_fit(found, points, self._tier(tier)) if points else ARITHMETIC}{_origin(found)}"
             "</div>\n\n"
         )
+
+    def modelled(self, place: str, tier: str = "", **given: Any) -> Any:
+        """One output at one setting: "model.output". The inputs need be no stops."""
+        name, _, output = place.partition(".")
+        fitted = self._fitted(name, tier)
+        asked = [each.name for each in fitted.model.inputs]
+        if sorted(given) != sorted(asked):
+            raise HarnessError(f"modelled {place}: takes {', '.join(asked)}")
+        found = fitted(given)
+        if output not in found:
+            raise HarnessError(f"modelled {place}: its outputs are {', '.join(found)}")
+        return found[output]
+
+    def _fitted(self, name: str, tier: str) -> Fitted:
+        known: dict[str, Model] = {}
+        for path in self._paths:
+            if path.exists():
+                known = model.load(path) | known
+        if name not in known:
+            files = ", ".join(path.name for path in self._paths)
+            raise HarnessError(f"try_it {name}: {files} has no such model")
+        constants = known[name].constants
+        return Fitted(known[name], self._rows(constants, tier) if constants else None)
 
     def closing(self) -> list[str]:
         """Nothing of its own: the queries stand there already."""
@@ -223,10 +251,13 @@ def _origin(of: Model) -> str:
     code = code[code.index("\ndef ") + 1 :]  # without what declares the inputs
     shown = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).strip()
     names = ", ".join(f"<code>{text(name)}</code>" for name in (of.constants, of.check) if name)
+    read = (
+        f" Its constants and the recorded points are read by the queries {names}, which stand at"
+        " the end of the page."
+    )
     return (
         '<details class="tbt-open"><summary>Where this comes from</summary>'
         "<p>Computed at build from the function below, at every setting of the inputs."
-        f" Its constants and the recorded points are read by the queries {names}, which stand at"
-        f' the end of the page.</p><div class="highlight"><pre><code>{shown}</code></pre></div>'
+        f'{read if names else ""}</p><div class="highlight"><pre><code>{shown}</code></pre></div>'
         "</details>"
     )

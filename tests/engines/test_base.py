@@ -183,3 +183,25 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(HarnessError, match="no engine 'vlm'; there are: vllm, sglang"):
         get("vlm")
     assert list(ENGINES) == ["vllm", "sglang", "transformers", "external", "emulator"]
+
+
+@pytest.mark.parametrize("name", ["vllm", "sglang", "emulator", "external"])
+def test_an_answer_may_end_by_itself_and_be_sampled(name: str) -> None:
+    engine, plain = get(name), body(name)
+    assert engine.with_own_end(plain) == {k: v for k, v in plain.items() if k != "ignore_eos"}
+    assert engine.with_temperature(plain, 0.5) == plain | {"temperature": 0.5}
+
+
+def test_transformers_ends_by_itself_by_its_generation_config() -> None:
+    engine, plain = get("transformers"), body("transformers")
+    fixed = {"max_new_tokens": 7, "do_sample": False}
+    assert engine.with_own_end(plain) == plain | {"generation_config": json.dumps(fixed)}
+    with pytest.raises(HarnessError, match="transformers: its answers are greedy here"):
+        engine.with_temperature(plain, 0.5)
+
+
+def test_a_variants_environment_wins() -> None:
+    env = {"OMP_NUM_THREADS": "2", "A": "b"}
+    launch = get("vllm").launch("/m", "smol", 8001, "cpu", 2048, (), ROOT, env=env)
+    assert launch.env["OMP_NUM_THREADS"] == "2" and launch.env["A"] == "b"
+    assert launch.env["MKL_NUM_THREADS"] == "1"

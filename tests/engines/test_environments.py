@@ -29,7 +29,7 @@ def test_built_once_and_again_when_half_built_or_when_its_lock_changed(
     tmp_path: Path, locks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built: list[str] = []
-    real = environments._run
+    real = environments.run
 
     def run(argv: list[str], log: Path, engine: str) -> None:
         built.append(" ".join(argv[1:3]))
@@ -37,7 +37,7 @@ def test_built_once_and_again_when_half_built_or_when_its_lock_changed(
             argv = [*argv[:3], "--without-pip", *argv[3:]]
             real(argv, log, engine)
 
-    monkeypatch.setattr(environments, "_run", run)
+    monkeypatch.setattr(environments, "run", run)
     folder = tmp_path / ".engines" / "locked"
     assert environments.state(Locked(), "cpu", tmp_path) == "not installed"
     environments.ensure(Locked(), "cpu", tmp_path)
@@ -63,9 +63,9 @@ def test_pips_failure_names_the_log_and_its_last_lines(tmp_path: Path) -> None:
     log.write_text("")
     argv = ["/bin/sh", "-c", "seq 1 20; echo 'ERROR: No matching distribution'; exit 1"]
     with pytest.raises(HarnessError) as caught:
-        environments._run(argv, log, "locked")
+        environments.run(argv, log, "locked")
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"locked: its environment could not be built (exit 1); whole log: {log}"
+    assert lines[0] == f"locked: could not be built (exit 1); whole log: {log}"
     assert lines[1] == "14" and lines[-1] == "ERROR: No matching distribution"
 
 

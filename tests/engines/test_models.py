@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines import models, smollm2
+from harness.engines import environments, models, smollm2
 from harness.errors import HarnessError
+from harness.models import Builder
 
 SMOLLM2 = {
     "num_hidden_layers": 30,
@@ -99,6 +100,50 @@ def test_what_is_no_model_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(HarnessError, match=r"empty: a model folder needs config\.json"):
         models.ensure_model(str(tmp_path / "empty"), tmp_path)
+
+
+MAKER = """
+import argparse, pathlib
+parser = argparse.ArgumentParser()
+for name in ("--base", "--out", "--size"):
+    parser.add_argument(name)
+args = parser.parse_args()
+assert pathlib.Path(args.base).name == "smollm2-135m-instruct"
+out = pathlib.Path(args.out)
+out.mkdir()
+(out / "config.json").write_text("{}")
+(out / "model.safetensors").write_bytes(b"x" * int(args.size))
+"""
+
+
+def test_a_script_makes_a_model_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / ".engines" / "models"
+    (folder / models.PACKAGED).mkdir(parents=True)
+    script = tmp_path / "tiny.py"
+    script.write_text(MAKER)
+    monkeypatch.setattr(models, "SCRIPTS", tmp_path)
+    for name, size in (("tiny", "3"), ("torn", "x")):
+        builder = Builder("a tiny one", "tiny.py", "", ("--size", size))
+        monkeypatch.setitem(models.BUILDERS, name, builder)
+    made = models.ensure_model("tiny", tmp_path)
+    digest = hashlib.sha256(script.read_bytes()).hexdigest()[:12]
+    said = f"a tiny one (made by harness/models/tiny.py --size 3, SHA-256 {digest})"
+    assert (made.served_name, made.weight_bytes, made.source) == ("tiny", 3, said)
+    script.write_text("raise SystemExit('it is not made twice')")
+    assert models.ensure_model("tiny", tmp_path) == made
+    (folder / "tiny" / models.MADE).unlink()
+    with pytest.raises(HarnessError, match="tiny: was not made by the harness"):
+        models.ensure_model("tiny", tmp_path)
+    with pytest.raises(HarnessError, match=r"model torn: could not be built .*\n.*made twice"):
+        models.ensure_model("torn", tmp_path)
+    assert not (folder / "torn").exists()
+
+
+def test_every_registered_model_has_its_script() -> None:
+    for name, builder in models.BUILDERS.items():
+        assert (models.SCRIPTS / builder.script).is_file(), name
+        if builder.environment:
+            environments.environment_lock(builder.environment, name)
 
 
 def test_changed_weights_of_the_packaged_model_are_noticed(tmp_path: Path) -> None:

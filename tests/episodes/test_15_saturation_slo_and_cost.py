@@ -11,7 +11,6 @@ import pytest
 from harness.experiment import load
 from harness.rates import bracket, capacity_variant, rate_per_s
 from harness.recording.store import connect
-from harness.render import manifest
 from harness.schedule import cells
 from tests.episodes import committed
 
@@ -23,16 +22,9 @@ SWEEPS = {sweep.name: sweep for sweep in TIER.sweeps}
 PLAIN = ("vllm", "sglang")
 
 
-RECORDED = [
-    entry.episode
-    for entry in manifest.read(ROOT)
-    if (entry.episode, entry.tier, entry.finished) == ("15", "cpu", True)
-][:1]  # none before it is recorded: then there is nothing to hold against the page
-
-
-@pytest.fixture(scope="module", params=RECORDED)
-def path(request: pytest.FixtureRequest) -> Path:
-    return committed.finished(request.param)
+@pytest.fixture(scope="module")
+def path() -> Path:
+    return committed.finished("15")
 
 
 @pytest.fixture

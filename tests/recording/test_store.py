@@ -40,7 +40,7 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     made = create(path)
     made.con.execute("UPDATE recording SET schema_version = 99")
     made.close()
-    with pytest.raises(HarnessError, match="schema version 99; this harness reads version 3"):
+    with pytest.raises(HarnessError, match="schema version 99; this harness reads version 4"):
         connect(path)
 
 

@@ -125,6 +125,14 @@ def test_a_fault_of_the_engine_run_stands_against_its_cells(recording: Recording
     assert row == [("INVALID", ["wrong_answer: said 'no'"])]
 
 
+@pytest.mark.parametrize(("tokens", "said"), [(1, []), (4, []), (5, ["5"]), (0, ["0"])])
+def test_an_answer_that_ends_by_itself_has_some_tokens_and_no_more_than_asked(
+    recording: Recording, tokens: int, said: list[str]
+) -> None:
+    found = reasons(recording, [request(1, 1, output_tokens=tokens)], ends_itself=True)
+    assert found == [f"output_length: 1 of 1 had {n} output tokens, not 4" for n in said]
+
+
 def counter(t_ns: int, name: str, value: float, cell_id: int = 1) -> dict[str, Any]:
     ids = {"run_id": 1, "cell_id": cell_id, "labels": ""}
     return ids | {"t_ns": t_ns, "name": name, "value": value}

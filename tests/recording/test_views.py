@@ -210,3 +210,22 @@ def test_no_prefix_is_predicted_where_the_server_adds_tokens_of_its_own(
         [request(i, 1, prompt_tokens=257, shared_prefix_tokens=100) for i in (1, 2)],
     )
     assert recording.con.execute("SELECT cell_id FROM cached_prefix").fetchall() == [(1,)]
+
+
+def test_kinds_and_extras_are_levels_of_their_own(recording: Recording) -> None:
+    """TTFT 20 ms for edits; 30 for prose, and 50 where something is merged into the body."""
+    levels = [("edit", "none", 130), ("prose", "none", 140), ("prose", "schema", 160)]
+    fill(
+        recording,
+        [cell(n, kind=kind, extra=extra) for n, (kind, extra, _) in enumerate(levels, start=1)],
+        [
+            request(n, 1, extra={"top": n}, first_token_ns=at * MS)
+            for n, (*_, at) in enumerate(levels, start=1)
+        ],
+    )
+    con = recording.con
+    found = con.execute("SELECT kind, extra, repeats, p50_ms FROM ttft_p50 ORDER BY ALL").fetchall()
+    assert found == [("edit", "none", 1, 20), ("prose", "none", 1, 30), ("prose", "schema", 1, 50)]
+    assert con.execute("SELECT count(*) FROM level_outcome").fetchone() == (3,)
+    merged = "SELECT extra, request_extra ->> '$.top' FROM measured_request ORDER BY cell_id"
+    assert con.execute(merged).fetchall() == [("none", "1"), ("none", "2"), ("schema", "3")]

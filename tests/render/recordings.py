@@ -59,7 +59,7 @@ def _about(episode: str, tier: str, odd: str) -> dict[str, list[dict[str, Any]]]
     return {
         "recording": [
             {
-                "schema_version": 3,
+                "schema_version": 4,
                 "recording_id": f"20261130-{tier}-1{odd}",
                 "episode": episode,
                 "tier": tier,

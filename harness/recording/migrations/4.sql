@@ -1,7 +1,7 @@
--- From schema version 2 to 3. `old` is the recording as it was, this database an empty new one.
--- What version 2 could not say is what it always did: nothing shared by plan, no reset, no cap.
+-- From schema version 3 to 4. `old` is the recording as it was, this database an empty new one.
+-- What version 3 could not say is what it always did: greedy, of an exact length, no texts.
 
-INSERT INTO recording BY NAME SELECT * REPLACE (3 AS schema_version) FROM old.recording;
+INSERT INTO recording BY NAME SELECT * REPLACE (4 AS schema_version) FROM old.recording;
 INSERT INTO session BY NAME FROM old.session;
 INSERT INTO model BY NAME FROM old.model;
 INSERT INTO engine_run BY NAME FROM old.engine_run;
