@@ -328,7 +328,9 @@ WITH one AS (
     GROUP BY ALL)
 SELECT b.engine, if(b.sweep = 'front-cap', 'cap in front', 'cap in the engine') AS cap,
     count(*) AS repeats, avg(b.mean_ns / a.mean_ns) AS times, low95(b.mean_ns / a.mean_ns) AS low,
-    high95(b.mean_ns / a.mean_ns) AS high
+    high95(b.mean_ns / a.mean_ns) AS high,
+    CASE WHEN repeats < 3 THEN 'few' WHEN high < 1 THEN 'shorter' WHEN low > 1 THEN 'longer'
+        ELSE 'tie' END AS said
 FROM one a JOIN one b ON (a.engine, a.repeat) = (b.engine, b.repeat) AND a.sweep = 'open'
     AND b.sweep <> 'open'
 GROUP BY b.engine, b.sweep ORDER BY b.engine DESC, b.sweep DESC
@@ -394,7 +396,7 @@ WITH one AS (
         max(list_max(chunk_gap_us)) AS gap_max
     FROM measured_request WHERE sweep = 'pool' AND error IS NULL GROUP BY ALL)
 SELECT e.engine, avg(a.rate / b.rate) AS throughput_times, low95(a.rate / b.rate) AS low,
-    high95(a.rate / b.rate) AS high, avg(a.ttft / b.ttft) AS ttft_times,
+    high95(a.rate / b.rate) AS high, low <= 1 AND high >= 1 AS tie, avg(a.ttft / b.ttft) AS ttft_times,
     avg(a.gap_max / b.gap_max) AS gap_times, count(b.engine) AS repeats
 FROM (SELECT DISTINCT engine FROM cell) e LEFT JOIN one a ON a.engine = e.engine AND NOT a.capped
 LEFT JOIN one b ON b.engine = a.engine AND b.repeat = a.repeat AND b.capped

@@ -58,19 +58,19 @@ def test_every_rate_is_what_the_recording_before_it_asks_for(
     assert capacity_variant(TIER, SWEEPS["engine-cap"], "vllm-cap") == "vllm"
 
 
-def test_the_page_s_brackets_are_the_harness_s(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+def test_the_page_s_brackets_are_the_harness_s(path: Path) -> None:
     """The query has the rules of the search a second time: they must end at the same rates."""
-    recording: Any = SimpleNamespace(con=con, path=path)
     last = SWEEPS["search"].search_steps
     ends = {(row["engine"], row["repeat"]): row for row in rows(path, "found")}
     results = {
         (row["engine"], row["repeat"], row["search_step"]): row for row in rows(path, "steps")
     }
-    for cell in cells(DECLARED, TIER, TIER.engines):
-        if cell.level.search_step != last:
-            continue
-        low, high = bracket(recording, TIER, cell)
-        place = (cell.variant, cell.repeat)
+    final = [c for c in cells(DECLARED, TIER, TIER.engines) if c.level.search_step == last]
+    with connect(path) as con:
+        recording: Any = SimpleNamespace(con=con, path=path)
+        left = {(c.variant, c.repeat): bracket(recording, TIER, c) for c in final}
+    assert set(left) == set(ends)
+    for place, (low, high) in left.items():
         step = results[*place, last]
         ended = {
             "held": (step["rate_per_s"], high),
