@@ -71,7 +71,7 @@ def steps(step: DataFrame, talk: DataFrame) -> go.Figure:
     for variant, (said, colour, symbol) in LAYOUTS.items():
         if variant == "vllm-pp":
             continue
-        rows = step[(step.variant == variant) & step.repeats.gt(1)]
+        rows = step[(step.variant == variant) & (step.repeats == step.repeats.max())]
         fig.add_scatter(
             x=rows.decode_requests,
             y=rows.step_ms,

@@ -90,7 +90,7 @@ FROM one GROUP BY op, backend, batch, size_bytes ORDER BY op DESC, backend, batc
 -- Copies and products of the same kind by one process alone, and by two at once that share nothing
 -- but the machine: time of one, and what the other's presence costs. Intervals over repeats.
 WITH one AS (
-    SELECT k.op, coalesce(k.batch, 0) AS batch, k.size_bytes, j.repeat,
+    SELECT k.op, k.batch, k.size_bytes, j.repeat,
         median(k.took_ns) FILTER (k.ranks = 1) / 1e6 AS alone_ms,
         median(k.took_ns) FILTER (k.ranks = 2) / 1e6 AS both_ms, any_value(k.moved_bytes) AS moved
     FROM kernel_sample k JOIN job j USING (job_id)
@@ -136,7 +136,8 @@ both_steps AS (
 SELECT batch, all_reduces, batch * hidden_bytes / 1024 AS reduce_kib,
     (all_reduces * batch * hidden_bytes + batch * logit_bytes) / 1024 AS step_kib,
     plain_ms, plain_ms / 2 AS ideal_ms, shm_ms, gloo_ms, plain_ms / 2 + shm_ms AS predicted_ms,
-    threads_ms, tp_ms, tp_ms - plain_ms / 2 - shm_ms AS over_ms,
+    threads_ms, threads_ms - plain_ms / 2 AS threads_over_ms, tp_ms,
+    tp_ms - plain_ms / 2 - shm_ms AS over_ms,
     100 * shm_ms / tp_ms AS talk_percent
 FROM both_steps JOIN spoken USING (batch), shape WHERE tp_ms IS NOT NULL AND plain_ms IS NOT NULL
 ORDER BY batch
@@ -162,18 +163,21 @@ FROM one JOIN outcome o USING (cell_id, variant, repeat) GROUP BY variant ORDER 
 
 -- name: router
 -- Which copy took the requests of a cell of vllm-dp: prompts that each copy began, by the engine's
--- log. uneven: the larger share, %.
+-- log. uneven: the larger share, %. Only cells of which the log was read in time, so that every prompt
+-- is counted (the harness reads it on a core that the engine keeps busy).
 WITH begun AS (
-    SELECT c.sweep, c.in_flight, c.cell_id, c.repeat, regexp_extract(l.line, 'Engine (\d+)', 1) AS copy,
+    SELECT c.sweep, c.in_flight, c.cell_id, regexp_extract(l.line, 'Engine (\d+)', 1) AS copy,
         sum(regexp_extract(l.line, '(\d+) context requests', 1)::INT) AS prompts
     FROM log_line l JOIN cell c ON c.run_id = l.run_id AND l.t_ns BETWEEN c.measured_ns AND c.ended_ns
     WHERE c.variant = 'vllm-dp' AND c.verdict = 'VALID' AND contains(l.line, 'Iteration(') GROUP BY ALL),
 cells AS (
     SELECT sweep, in_flight, cell_id, coalesce(max(prompts) FILTER (copy = '000'), 0) AS first_copy,
-        coalesce(max(prompts) FILTER (copy = '001'), 0) AS second_copy FROM begun GROUP BY ALL)
+        coalesce(max(prompts) FILTER (copy = '001'), 0) AS second_copy FROM begun GROUP BY ALL),
+sent AS (SELECT cell_id, count(*) AS requests FROM measured_request GROUP BY cell_id)
 SELECT sweep, in_flight, count(*) AS cells, avg(first_copy) AS first_copy, avg(second_copy) AS second_copy,
     avg(100 * greatest(first_copy, second_copy) / (first_copy + second_copy)) AS uneven_percent
-FROM cells WHERE first_copy + second_copy > 0 GROUP BY ALL ORDER BY sweep, in_flight
+FROM cells JOIN sent USING (cell_id) WHERE first_copy + second_copy = requests
+GROUP BY ALL ORDER BY sweep, in_flight
 
 -- name: copies
 -- Two copies of eight requests against one, and why: output tokens a second of one core with eight;
@@ -197,19 +201,31 @@ SELECT avg(one_8) AS one_8, avg(one_4) AS one_4, 2 * avg(one_8) AS twice, 2 * av
 FROM rate WHERE one_4 > 0 AND one_8 > 0 AND dp_8 > 0 AND threads_8 > 0
 
 -- name: busy
--- Cores busy while a cell was measured: in all, by the engine's processes, and what is left (client
--- and harness), in cores; and the load process alone by its own account. Mean over the VALID cells.
+-- Cores busy while a cell was measured: in all, by the engine's processes, and the rest (client,
+-- harness and system), in cores; weighted by time, over the same samples. The load process alone, by
+-- its own account, and how late it read (p99 after the kernel's stamp). looks_late_s: the longest
+-- time between two looks of the harness at the machine, which are to be half a second apart.
 WITH sample AS (
-    SELECT c.variant, c.in_flight, c.sweep, c.cell_id, any_value(c.client) AS client,
-        (max(h.engine_cpu_s) - min(h.engine_cpu_s)) * 1e9 / (max(h.t_ns) - min(h.t_ns)) AS engine,
-        avg(list_sum(h.core_busy_frac)) FILTER (h.t_ns > c.measured_ns + 600000000) AS busy
-    FROM host_sample h JOIN cell c USING (cell_id)
-    WHERE c.verdict = 'VALID' AND h.t_ns BETWEEN c.measured_ns AND c.ended_ns
-    GROUP BY ALL HAVING count(*) > 2)
+    SELECT c.cell_id, c.variant, c.sweep, c.in_flight, c.client, h.t_ns, h.engine_cpu_s,
+        list_sum(h.core_busy_frac) AS busy,
+        (h.t_ns - lag(h.t_ns) OVER w) / 1e9 AS passed_s,
+        h.engine_cpu_s - lag(h.engine_cpu_s) OVER w AS engine_s,
+        h.t_ns BETWEEN c.measured_ns + 600000000 AND c.ended_ns + 300000000 AS inside
+    FROM host_sample h JOIN cell c USING (cell_id) WHERE c.verdict = 'VALID'
+    WINDOW w AS (PARTITION BY c.cell_id ORDER BY h.t_ns)),
+one AS (
+    SELECT cell_id, variant, sweep, in_flight, any_value(client) AS client,
+        sum(busy * passed_s) FILTER (inside) / sum(passed_s) FILTER (inside) AS busy,
+        sum(engine_s) FILTER (inside) / sum(passed_s) FILTER (inside) AS engine,
+        max(passed_s) AS late_s
+    FROM sample GROUP BY ALL)
 SELECT variant, sweep, in_flight, count(*) AS cells, avg(busy) AS busy_cores,
-    avg(engine) AS engine_cores, greatest(avg(busy - engine), 0) AS other_cores,
-    100 * avg((client->>'cpu_frac')::DOUBLE) AS client_percent
-FROM sample GROUP BY ALL ORDER BY sweep, in_flight, variant
+    avg(engine) AS engine_cores, avg(busy - engine) AS other_cores,
+    100 * avg((client->>'cpu_frac')::DOUBLE) AS client_percent,
+    max((client->>'user_lag_p99_ns')::DOUBLE) / 1e6 AS client_late_ms, max(late_s) AS looks_late_s
+FROM one GROUP BY variant, sweep, in_flight
+ORDER BY sweep, in_flight,
+    list_position(['vllm', 'vllm-threads', 'vllm-tp', 'vllm-pp', 'vllm-dp'], variant)
 
 -- name: pipeline
 -- Steps of the pipeline with eight in flight, by how many requests they decode: where two batches
@@ -222,22 +238,32 @@ GROUP BY ALL ORDER BY s.decode_requests
 
 -- name: attempts
 -- What was asked once, and what came of it. said: of a refusal the first line of its log that names
--- an error, of an answer its last kept line.
+-- the cause, of an answer the line about its pool or its all-reduce.
+WITH line AS (
+    SELECT a.name, arg_min(l.line, l.t_ns) FILTER (regexp_matches(l.line,
+            'assert self\.|Value error, |died unexpectedly|Error: .*has no attribute')) AS cause,
+        arg_min(l.line, l.t_ns) FILTER (regexp_matches(l.line, 'KV cache size|AllReduce is disabled'))
+            AS kept
+    FROM attempt a JOIN log_line l USING (run_id) GROUP BY a.name)
 SELECT a.name, r.engine, a.asks, a.outcome,
-    regexp_replace(CASE WHEN a.outcome = 'answered' THEN a.words[-1]
-        ELSE coalesce(list_filter(a.words, lambda w: regexp_matches(w, '\w(Error|Exception)\b'))[-1],
-            a.words[-1]) END, '^.*?(INFO|ERROR|WARNING) [0-9: -]+', '') AS said,
+    trim(regexp_replace(CASE WHEN a.outcome = 'answered' THEN kept
+        ELSE coalesce(cause, split_part(r.exit_note, chr(10), 1)) END,
+        '^.*?(INFO|ERROR|WARNING) [0-9: -]+\[[a-z_.:0-9]+\]|^\[[0-9: -]+[A-Z0-9 ]*\]|\[type=.*$', '',
+        'g')) AS said,
     r.kv_pool_tokens AS pool_tokens
-FROM attempt a JOIN engine_run r USING (run_id) ORDER BY a.attempt_id
+FROM attempt a JOIN engine_run r USING (run_id) LEFT JOIN line USING (name)
+ORDER BY r.engine DESC, a.attempt_id
 
 -- name: experts
 -- The experts' model in one process, with every expert cut in two, and with half of the experts in
 -- each process: the answers to one prompt, greedy, and whether they are that of the one process.
-SELECT a.name, a.asks, a.outcome, left(a.answer, 60) AS answer,
-    CASE WHEN a.answer IS NULL THEN 'no answer'
+SELECT a.name, a.asks, a.outcome,
+    CASE WHEN a.outcome = 'answered' THEN left(a.answer, 60) END AS answer,
+    CASE WHEN a.outcome <> 'answered' THEN 'no answer'
         WHEN a.answer = (SELECT answer FROM attempt WHERE name = 'moe-one') THEN 'the same'
         ELSE 'another' END AS against_one
-FROM attempt a WHERE a.name LIKE 'moe-%' ORDER BY a.attempt_id
+FROM attempt a WHERE a.name LIKE 'moe-%'
+ORDER BY list_position(['moe-one', 'moe-tp', 'moe-ep'], a.name)
 
 -- name: answers
 -- Prompts of `load` that the plain engine and another layout both answered, in the same repeat: how
@@ -249,14 +275,26 @@ WHERE o.sweep = 'load' AND p.variant = 'vllm' AND o.variant <> 'vllm'
 GROUP BY o.variant
 ORDER BY list_position(['vllm-threads', 'vllm-tp', 'vllm-pp', 'vllm-dp'], o.variant)
 
+-- name: sglang_answers
+-- Layouts of SGLang that answered the one prompt, on the same model, and how many different greedy
+-- answers they gave.
+SELECT count(*) AS layouts, count(DISTINCT answer) AS answers
+FROM attempt JOIN engine_run USING (run_id)
+WHERE engine = 'sglang' AND outcome = 'answered' AND model_id = 'made-dense'
+
 -- name: model_fit
 -- The plain engine on one core: decode steps of n requests take base + per_request * n, a line
--- through one and eight requests, ms; and the bare talk of a step by shared memory, likewise.
+-- through one and eight requests, ms; and the bare talk of a step by shared memory, likewise. kept:
+-- what a second core does not shorten, from the step of eight requests with two threads.
 WITH step AS (
     SELECT s.decode_requests AS n, c.repeat, median(s.took_ms) AS took_ms
     FROM scheduler_step s JOIN cell c USING (cell_id)
     WHERE c.variant = 'vllm' AND c.sweep = 'load' AND c.verdict = 'VALID' AND s.prefill_tokens = 0
-        AND s.decode_requests IN (1, 8) GROUP BY ALL),
+        AND s.decode_requests = c.in_flight GROUP BY ALL),
+threads AS (
+    SELECT c.repeat, median(s.took_ms) AS took_ms FROM scheduler_step s JOIN cell c USING (cell_id)
+    WHERE c.variant = 'vllm-threads' AND c.sweep = 'load' AND c.verdict = 'VALID'
+        AND s.prefill_tokens = 0 AND s.decode_requests = 8 GROUP BY c.repeat),
 shape AS (
     SELECT 2 * any_value((config->>'num_hidden_layers')::INT) + 1 AS all_reduces
     FROM model WHERE model_id = 'made-dense'),
@@ -266,12 +304,14 @@ talk AS (
     FROM kernel_sample k JOIN job j USING (job_id), shape
     WHERE j.fault IS NULL AND k.backend = 'shm' AND k.batch IN (1, 8) GROUP BY k.batch, all_reduces)
 SELECT regr_intercept(took_ms, n) AS base_ms, regr_slope(took_ms, n) AS per_request_ms,
+    2 * (SELECT avg(took_ms) FROM threads) - max(took_ms) FILTER (n = 8) AS kept_ms,
     (SELECT regr_intercept(talk_ms, n) FROM talk) AS talk_base_ms,
     (SELECT regr_slope(talk_ms, n) FROM talk) AS talk_request_ms
 FROM (SELECT n, avg(took_ms) AS took_ms FROM step GROUP BY n)
 
 -- name: model_points
--- Decode steps of every layout but the pipeline's, by requests in flight: the recorded step.
+-- Decode steps of every layout but the pipeline's, by requests in flight: the recorded step of all
+-- of them; of two copies that of half of them.
 WITH step AS (
     SELECT c.variant, c.in_flight, s.decode_requests, c.repeat, median(s.took_ms) AS took_ms
     FROM scheduler_step s JOIN cell c USING (cell_id)
@@ -281,7 +321,8 @@ WITH step AS (
     GROUP BY ALL)
 SELECT CASE variant WHEN 'vllm' THEN 'one core' WHEN 'vllm-threads' THEN 'two threads'
         WHEN 'vllm-tp' THEN 'tensor parallel' ELSE 'two copies' END AS layout,
-    in_flight, CASE WHEN variant = 'vllm' AND in_flight IN (1, 8) THEN 'fit' ELSE 'check' END AS part,
+    in_flight, CASE WHEN variant = 'vllm' AND in_flight IN (1, 8)
+        OR variant = 'vllm-threads' AND in_flight = 8 THEN 'fit' ELSE 'check' END AS part,
     avg(took_ms) AS step_ms
 FROM step WHERE variant <> 'vllm-pp' GROUP BY variant, in_flight ORDER BY variant, in_flight
 

@@ -49,11 +49,12 @@ def test_made_weights_round_to_the_nearest_bfloat16() -> None:
     assert [hex(bits) for bits in found] == ["0x3f80", "0x3f80", "0x3f82", "0xc000"]
 
 
-def test_cores_that_add_up_halve_a_step_and_copies_keep_its_base() -> None:
+def test_a_second_core_halves_what_it_shortens_and_copies_keep_the_base() -> None:
     given = {
         "in_flight": 8,
         "base_ms": 30.0,
         "per_request_ms": 1.25,
+        "kept_ms": 10.0,
         "talk_base_ms": 1.0,
         "talk_request_ms": 0.125,
     }
@@ -64,8 +65,8 @@ def test_cores_that_add_up_halve_a_step_and_copies_keep_its_base() -> None:
     }
     assert steps == {
         "one core": 40.0,
-        "two threads": 20.0,
-        "tensor parallel": 22.0,
+        "two threads": 25.0,
+        "tensor parallel": 27.0,
         "two copies": 35.0,
     }
     assert layouts(layout="two copies", **given)["times"] == 40 / 35

@@ -39,8 +39,8 @@ def test_every_cell_job_and_attempt_was_recorded(con: duckdb.DuckDBPyConnection)
     )
     runs = con.execute("SELECT repeat, fault FROM job ORDER BY repeat").fetchall()
     assert runs == [(repeat, None) for repeat in range(1, tier.repeats + 1)]
-    asked = con.execute("SELECT name FROM attempt ORDER BY attempt_id").fetchall()
-    assert asked == [(attempt.name,) for attempt in tier.attempts]
+    asked = con.execute("SELECT name FROM attempt ORDER BY name").fetchall()
+    assert asked == sorted((attempt.name,) for attempt in tier.attempts)
 
 
 def test_what_is_invalid_is_so_for_the_machine_alone(con: duckdb.DuckDBPyConnection) -> None:
@@ -81,3 +81,27 @@ def test_both_copies_worked(path: Path) -> None:
     for row in rows(path, "router"):
         if row["in_flight"] > 1:
             assert row["first_copy"] > 0 and row["second_copy"] > 0
+
+
+def test_every_layout_gives_the_answers_of_the_plain_engine(path: Path) -> None:
+    found = rows(path, "answers")
+    assert [row["variant"] for row in found] == ["vllm-threads", "vllm-tp", "vllm-pp", "vllm-dp"]
+    assert all(row["same"] == row["prompts"] >= 50 for row in found)
+
+
+def test_the_bare_talk_went_through_vllm_s_own_operation(con: duckdb.DuckDBPyConnection) -> None:
+    assert con.execute("SELECT DISTINCT facts->>'shm' FROM job").fetchall() == [("vllm",)]
+
+
+def test_a_refusal_has_the_engine_s_own_words(path: Path) -> None:
+    found = {row["name"]: row for row in rows(path, "attempts")}
+    for name, words in (
+        ("pp-eager", "intermediate_tensors is not None"),
+        ("tp-heads", "attention heads (9) must be divisible by tensor parallel size (2)"),
+        ("moe-ep", "exit code: -11"),  # segmentation fault
+    ):
+        assert found[name]["outcome"] in ("died", "not_started")
+        assert words in found[name]["said"]
+    assert "not ready" not in "".join(row["said"] or "" for row in found.values())
+    experts = {row["name"]: row["against_one"] for row in rows(path, "experts")}
+    assert experts == {"moe-one": "the same", "moe-tp": "the same", "moe-ep": "no answer"}
