@@ -15,13 +15,13 @@ BACKENDS = {
     "vllm-fp8kv": ("vllm", "dot", "square", "vLLM, cache in FP8"),
 }
 PRECISIONS = {
-    "again": ("external", "dash", "32 bits again, in other pieces"),
-    "fp16": ("transformers", "solid", "16 bits"),
-    "kv-fp8": ("vllm", "solid", "KV cache in FP8"),
+    "fp16": ("transformers", "dot", "float16"),
+    "bf16": ("transformers", "solid", "bfloat16"),
+    "kv-fp8": ("vllm", "solid", "KV cache in FP8, e4m3"),
+    "kv-fp8-e5m2": ("vllm", "dot", "KV cache in FP8, e5m2"),
     "int8": ("sglang", "dash", "int8"),
     "awq": ("sglang", "dot", "4 bits, zero points"),
     "w4a16": ("sglang", "solid", "4 bits"),
-    "bf16": ("emulator", "dot", "bfloat16, as shipped"),
 }
 
 
@@ -40,18 +40,13 @@ def roofline(roof_lines: DataFrame, roof_points: DataFrame, tier: str) -> go.Fig
         if backend not in BACKENDS:
             continue
         engine, _, symbol, said = BACKENDS[backend]
-        hollow = symbol == "square"
         fig.add_scatter(
             x=part.flop_per_byte,
             y=part.gflop_s,
             mode="markers",
             text=part.phase + ", " + part.kv_tokens.astype(str) + " tokens",
             hovertemplate="%{text}: %{y:.1f} Gflop/s<extra></extra>",
-            marker={
-                "color": theme.colour(engine),
-                "symbol": symbol + ("-open" if hollow else ""),
-                "size": 9,
-            },
+            marker={"color": theme.colour(engine), "symbol": symbol, "size": 8},
             name=said,
         )
     fig.update_layout(margin_t=72)

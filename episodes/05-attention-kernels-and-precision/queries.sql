@@ -79,13 +79,13 @@ FROM cell c JOIN engine_run r USING (run_id) JOIN weights_of w USING (run_id)
 GROUP BY c.variant, r.version ORDER BY min(c.position)
 
 -- name: attempts
--- What was asked of an engine, what came of it, and its own words: the line of its log that says so,
--- else its last error; what stands before the message is cut.
+-- What was asked of an engine, what came of it, and its own words: the first line of its log that
+-- names another backend, or an error; what stands before the message is cut.
 SELECT name, asks, replace(outcome, '_', ' ') AS outcome,
-    left(split_part(coalesce(answer, ''), chr(10), 1), 60) AS answer,
-    left(regexp_replace(coalesce(
-        list_filter(words, lambda line: regexp_matches(line, '(?i)cannot use|fall ?back|toggled on|unknown quant|expected at most|not implemented'))[1],
-        words[-1], 'not a word'),
+    CASE WHEN outcome = 'answered' AND answer NOT LIKE '%"error"%'
+        THEN left(split_part(answer, chr(10), 1), 60) ELSE '' END AS answer,
+    left(regexp_replace(coalesce(list_filter(words, lambda line: regexp_matches(line,
+            '(?i:cannot use|fallback|active drivers|unknown quant|not implemented)|[a-z]Error: \D'))[1], ''),
         '^(\([^)]*\) )?([A-Z]+ )?(\d\S* \S+ )?(\[[^]]*\] )?', ''), 200) AS words
 FROM attempt ORDER BY attempt_id
 
@@ -220,21 +220,7 @@ SELECT s.variant, s.sweep, s.prompt_tokens, count(*) AS repeats, avg(s.tpot_ms) 
     low95(s.tpot_ms / b.tpot_ms) AS ratio_low, high95(s.tpot_ms / b.tpot_ms) AS ratio_high
 FROM step_repeat s JOIN step_repeat b ON b.variant = 'vllm' AND b.sweep = s.sweep AND b.repeat = s.repeat
 GROUP BY s.variant, s.sweep, s.prompt_tokens
-ORDER BY s.prompt_tokens, list_position(['vllm', 'vllm-fp16', 'vllm-int8', 'vllm-int4', 'vllm-fp8kv'], s.variant)
-
--- name: bytes_read
--- What a step must read at least, MB: all weights of the layers and the output, and the keys and values
--- of the context, in the types that the engine was started with; the time that takes at the speed of
--- the copy; and the recorded time. Weights that the engine rewrites in a wider type count as that.
--- uses: step_repeat, weights_of
-SELECT s.variant, s.prompt_tokens,
-    any_value(CASE WHEN w.dtype = 'float32' THEN 2 ELSE 1 END * w.weight_bytes) / 1e6 AS weights_mb,
-    any_value(w.kv_numbers * CASE WHEN w.kv LIKE 'fp8%' THEN 1 WHEN w.dtype = 'float32' THEN 4 ELSE 2 END)
-        * s.prompt_tokens / 1e6 AS kv_mb,
-    avg(s.tpot_ms) AS tpot_ms
-FROM step_repeat s JOIN (SELECT DISTINCT variant, dtype, kv, kv_numbers, weight_bytes FROM weights_of) w
-    USING (variant)
-GROUP BY s.variant, s.prompt_tokens ORDER BY s.prompt_tokens, tpot_ms DESC
+ORDER BY s.prompt_tokens, list_position(['vllm', 'vllm-bf16', 'vllm-int8', 'vllm-int4', 'vllm-fp8kv'], s.variant)
 
 -- name: pool
 -- The pool of each configuration: tokens by the engine's log, and by the bytes of a token.
@@ -299,6 +285,36 @@ SELECT e.key AS variant, e.value->>'attention' AS attention, e.value->>'isa' AS 
     (SELECT 100 * sum(o.value::DOUBLE) FILTER (o.key LIKE '%cpu_attention%') / sum(o.value::DOUBLE)
         FROM json_each(e.value, '$.operators_ms') o) AS attention_percent
 FROM job j, json_each(j.facts, '$.ran') e WHERE j.script = 'scores.py' AND j.fault IS NULL
+
+-- name: near_tie
+-- One question, asked of each precision: the answer's beginning, and how near the second likeliest first
+-- token was, nats.
+SELECT e.key AS variant, left(split_part(e.value->>'answer', chr(10), 1), 50) AS answer,
+    e.value->>'$.tokens[0]' AS first, e.value->>'$.tokens[1]' AS second,
+    (e.value->>'$.logprobs[0]')::DOUBLE AS first_logprob,
+    (e.value->>'$.logprobs[0]')::DOUBLE - (e.value->>'$.logprobs[1]')::DOUBLE AS gap
+FROM job j, json_each(j.facts, '$.question') e WHERE j.script = 'scores.py' AND j.fault IS NULL
+
+-- name: trade
+-- What each precision that was timed brings and costs: time of a token at the short context against 32
+-- bits, size of the weights and pool, and the divergence of the same precision.
+-- uses: step_repeat, weights_of, score
+SELECT t.variant, t.weights_mb, t.pool_tokens, t.ratio, t.ratio_low, t.ratio_high, q.kl_mean,
+    q.same_percent
+FROM (
+    SELECT s.variant, any_value(w.weight_bytes * CASE WHEN w.dtype = 'float32' THEN 2 ELSE 1 END) / 1e6
+            AS weights_mb, any_value(w.kv_pool_tokens) AS pool_tokens,
+        avg(s.tpot_ms / b.tpot_ms) AS ratio, low95(s.tpot_ms / b.tpot_ms) AS ratio_low,
+        high95(s.tpot_ms / b.tpot_ms) AS ratio_high
+    FROM step_repeat s JOIN step_repeat b ON b.variant = 'vllm' AND b.sweep = s.sweep AND b.repeat = s.repeat
+    JOIN (SELECT DISTINCT variant, dtype, weight_bytes, kv_pool_tokens FROM weights_of) w ON w.variant = s.variant
+    WHERE s.sweep = 'short' GROUP BY s.variant) t
+LEFT JOIN (
+    SELECT variant, avg(kl_nats) AS kl_mean, 100 * avg(top1::INT) AS same_percent FROM score
+    GROUP BY variant) q
+    ON q.variant = CASE t.variant WHEN 'vllm' THEN 'reference' WHEN 'vllm-bf16' THEN 'bf16'
+        WHEN 'vllm-int8' THEN 'int8' WHEN 'vllm-int4' THEN 'w4a16' ELSE 'kv-fp8' END
+ORDER BY list_position(['vllm', 'vllm-bf16', 'vllm-int8', 'vllm-int4', 'vllm-fp8kv'], t.variant)
 
 -- name: scores_refused
 -- Precisions that vLLM refused to load or run, in its words.

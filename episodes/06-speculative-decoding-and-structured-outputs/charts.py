@@ -134,16 +134,16 @@ def bound(bound_cost: DataFrame, tier: str) -> go.Figure:
             bound_cost.extra == "bound", "free"
         )
     )
-    for column, said, symbol in (
-        ("first_ms", "first prompt under it", "circle"),
-        ("again_ms", "second prompt", "circle-open"),
+    for column, said, symbol, colour in (
+        ("first_ms", "first prompt under it", "circle", theme.ENGINE_COLOUR["vllm"]),
+        ("again_ms", "second prompt", "square", theme.PHASE_COLOUR["prefill"]),
     ):
         fig.add_scatter(
             x=rows.place,
             y=rows[column],
             mode="markers",
             name=said,
-            marker={"color": theme.ENGINE_COLOUR["vllm"], "symbol": symbol, "size": 9},
+            marker={"color": colour, "symbol": symbol, "size": 9},
         )
     fig.update_layout(yaxis_rangemode="tozero", height=440)
     return fig

@@ -111,6 +111,17 @@ SELECT * EXCLUDE (frac), 100 * frac AS accepted_percent,
         AS conditional_percent
 FROM share ORDER BY kind, method, depth, position
 
+-- name: acceptance_line
+-- The same, a row a configuration and kind of text: shares in the order of places, %.
+-- uses: way, gained, position_gain
+WITH share AS (
+    SELECT variant, method, depth, kind, untrained, position, sum(drafts)::BIGINT AS proposals,
+        100 * sum(accepted_here) / sum(drafts) AS percent
+    FROM position_gain WHERE sweep IN ('alone', 'depth', 'null') GROUP BY ALL)
+SELECT variant, kind, any_value(proposals) AS proposals,
+    string_agg(printf('%.0f', percent), ' · ' ORDER BY position) AS accepted_percent
+FROM share GROUP BY variant, method, depth, kind, untrained ORDER BY untrained, kind, method, depth
+
 -- name: passes
 -- Tokens of a pass, three times: by the formula 1 + the sum of the acceptance by position; by the
 -- engine's own totals; and as the chunks of the stream show it (passes without a proposal included,
@@ -142,7 +153,7 @@ SELECT method, variant, kind, avg(token_ms) AS token_ms, low95(token_ms) AS low_
     high95(token_ms) AS high_ms, avg(pass_ms) AS pass_ms, avg(tokens_per_pass) AS tokens_per_pass,
     avg(pass_cost) AS pass_cost, avg(times) AS times, low95(times) AS times_low,
     high95(times) AS times_high, count(*) AS repeats, sum(requests)::BIGINT AS requests,
-    CASE WHEN method = 'vllm' THEN '' WHEN low95(times) > 1 THEN 'faster'
+    CASE WHEN method = 'vllm' OR count(*) < 2 THEN '' WHEN low95(times) > 1 THEN 'faster'
         WHEN high95(times) < 1 THEN 'slower' ELSE 'tie' END AS verdict
 FROM pace WHERE sweep = 'alone' GROUP BY method, variant, kind
 ORDER BY kind, list_position(['vllm', 'ngram', 'draft', 'eagle'], method)
@@ -156,7 +167,7 @@ SELECT r.method, r.in_flight, avg(r.tok_per_s) AS tok_per_s, low95(r.tok_per_s) 
     high95(r.tok_per_s) AS high, avg(r.tok_per_s / p.tok_per_s) AS times,
     low95(r.tok_per_s / p.tok_per_s) AS times_low, high95(r.tok_per_s / p.tok_per_s) AS times_high,
     count(*) AS repeats, sum(r.requests)::BIGINT AS requests,
-    CASE WHEN r.method = 'vllm' THEN '' WHEN low95(r.tok_per_s / p.tok_per_s) > 1 THEN 'faster'
+    CASE WHEN r.method = 'vllm' OR count(*) < 2 THEN '' WHEN low95(r.tok_per_s / p.tok_per_s) > 1 THEN 'faster'
         WHEN high95(r.tok_per_s / p.tok_per_s) < 1 THEN 'slower' ELSE 'tie' END AS verdict
 FROM rate r JOIN plain p USING (repeat, in_flight)
 WHERE r.variant = r.method GROUP BY r.method, r.in_flight
@@ -263,19 +274,24 @@ SELECT variant, count(*) AS answers, count(*) FILTER (own = plain) AS same,
 FROM pair GROUP BY variant ORDER BY variant
 
 -- part: sampled_token
--- Sampled answers: the token at each place. Tokens that came fewer than ten times with the plain
--- engine and the other together count as one.
-WITH token AS (
-    SELECT CASE WHEN sweep = 'sampled' THEN variant ELSE 'cooler' END AS variant, text_id,
-        unnest(token_text) AS token, unnest(range(1, len(token_text) + 1)) AS place
-    FROM measured_request WHERE sweep IN ('sampled', 'sampled-cooler') AND error IS NULL),
-counted AS (SELECT variant, place, token, count(*) AS n FROM token GROUP BY ALL),
+-- Sampled answers: the token at each place, of the plain engine (the second half of its answers) and
+-- of another; again: the first half. Tokens that came fewer than ten times with both together count as
+-- one.
+WITH answer AS (
+    SELECT CASE sweep WHEN 'sampled' THEN variant WHEN 'sampled-cooler' THEN 'cooler' ELSE
+            CASE WHEN 2 * request_id > max(request_id) OVER (PARTITION BY sweep) + 1 THEN 'vllm'
+                ELSE 'again' END END AS variant, token_text
+    FROM measured_request WHERE sweep LIKE 'sampled%' AND error IS NULL),
+token AS (
+    SELECT variant, unnest(token_text) AS token, unnest(range(1, len(token_text) + 1)) AS nth
+    FROM answer),
+counted AS (SELECT variant, nth, token, count(*) AS n FROM token GROUP BY ALL),
 other AS (SELECT DISTINCT variant FROM counted WHERE variant <> 'vllm'),
 pair AS (
-    SELECT o.variant, c.place, c.token, coalesce(sum(c.n) FILTER (c.variant = 'vllm'), 0) AS plain,
+    SELECT o.variant, c.nth, c.token, coalesce(sum(c.n) FILTER (c.variant = 'vllm'), 0) AS plain,
         coalesce(sum(c.n) FILTER (c.variant = o.variant), 0) AS own
     FROM counted c JOIN other o ON c.variant IN ('vllm', o.variant) GROUP BY ALL)
-SELECT variant, place, CASE WHEN plain + own >= 10 THEN token ELSE '(others)' END AS token,
+SELECT variant, nth, CASE WHEN plain + own >= 10 THEN token ELSE '(others)' END AS token,
     sum(plain)::BIGINT AS plain, sum(own)::BIGINT AS own
 FROM pair GROUP BY ALL
 
@@ -283,33 +299,33 @@ FROM pair GROUP BY ALL
 -- Chi-squared of two samples at each place of the answer, and how many standard errors above its
 -- expectation that is (Wilson and Hilferty's approximation).
 -- uses: sampled_token
-WITH total AS (SELECT variant, place, sum(plain) AS a, sum(own) AS b FROM sampled_token GROUP BY ALL),
+WITH total AS (SELECT variant, nth, sum(plain) AS a, sum(own) AS b FROM sampled_token GROUP BY ALL),
 squares AS (
-    SELECT t.variant, t.place, any_value(s.a) AS plain_answers, any_value(s.b) AS answers,
+    SELECT t.variant, t.nth, any_value(s.a) AS plain_answers, any_value(s.b) AS answers,
         count(*) - 1 AS df,
         sum(pow(sqrt(s.b / s.a) * t.plain - sqrt(s.a / s.b) * t.own, 2) / (t.plain + t.own)) AS chi2
-    FROM sampled_token t JOIN total s USING (variant, place) WHERE s.a > 0 AND s.b > 0 GROUP BY ALL)
-SELECT variant, place, plain_answers::BIGINT AS plain_answers, answers::BIGINT AS answers, df, chi2,
+    FROM sampled_token t JOIN total s USING (variant, nth) WHERE s.a > 0 AND s.b > 0 GROUP BY ALL)
+SELECT variant, nth, plain_answers::BIGINT AS plain_answers, answers::BIGINT AS answers, df, chi2,
     (pow(chi2 / nullif(df, 0), 1 / 3) - (1 - 2 / (9 * nullif(df, 0)))) / sqrt(2 / (9 * nullif(df, 0))) AS z
 FROM squares
 
 -- name: sampled
--- Is the distribution the same? By place of the answer. cooler: a control, the plain engine at another
--- temperature.
+-- Is the distribution the same? By place of the answer. again and cooler are controls: the plain engine
+-- once more, and at another temperature.
 -- uses: sampled_token, sampled_place
-SELECT * FROM sampled_place ORDER BY variant = 'cooler', variant, place
+SELECT * FROM sampled_place ORDER BY variant IN ('again', 'cooler'), variant, nth
 
 -- name: sampled_most
 -- The most standard errors of each, and the places that were compared.
 -- uses: sampled_token, sampled_place
 SELECT variant, count(*) AS places, max(z) AS most_z FROM sampled_place WHERE df > 0
-GROUP BY variant ORDER BY variant = 'cooler', variant
+GROUP BY variant ORDER BY variant IN ('again', 'cooler'), variant
 
 -- name: sampled_verdict
 -- Whether some method is told apart from the plain engine: five standard errors at one place or more.
 -- noticed: whether the control is, at three.
 -- uses: sampled_token, sampled_place
-SELECT coalesce(bool_or(z > 5) FILTER (variant <> 'cooler'), false) AS differs,
+SELECT coalesce(bool_or(z > 5) FILTER (variant NOT IN ('again', 'cooler')), false) AS differs,
     coalesce(bool_or(z > 3) FILTER (variant = 'cooler'), false) AS noticed FROM sampled_place
 
 -- name: sampled_odds
@@ -317,9 +333,9 @@ SELECT coalesce(bool_or(z > 5) FILTER (variant <> 'cooler'), false) AS differs,
 -- likely than the likeliest token there (0 where it was that), by the target's own account. Mean and
 -- most, and of how many tokens.
 WITH token AS (
-    SELECT CASE WHEN sweep = 'sampled' THEN variant ELSE 'cooler' END AS variant,
+    SELECT CASE sweep WHEN 'sampled-cooler' THEN 'cooler' ELSE variant END AS variant,
         unnest(token_gap[2:]) AS gap
-    FROM measured_request WHERE sweep IN ('sampled', 'sampled-cooler') AND error IS NULL)
+    FROM measured_request WHERE sweep LIKE 'sampled%' AND error IS NULL)
 SELECT variant, count(gap) AS tokens, avg(greatest(-gap, 0)) AS mean_nats, max(-gap) AS most_nats
 FROM token GROUP BY variant
 ORDER BY variant = 'cooler', list_position(['vllm', 'ngram', 'draft', 'eagle'], variant), variant
@@ -403,7 +419,7 @@ SELECT model, step, tokens_seen, loss, took_ns / 1e9 AS took_s
 FROM training_step WHERE coalesce(note, '') = '' ORDER BY model, step
 
 -- name: trained
--- How each ended: steps, tokens, time (answers made before included), and on answers that were not
+-- How each ended: steps, tokens, processor time (without the answers, which were made before), and on answers that were not
 -- learned the loss and the note of its script.
 SELECT model, max(step) AS steps, max(tokens_seen)::BIGINT AS tokens_seen, max(took_ns) / 1e9 AS took_s,
     arg_max(loss, step) FILTER (coalesce(note, '') = '') AS loss,

@@ -17,9 +17,9 @@ from harness.errors import HarnessError
 
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 
-# float32 and not the weights' own bfloat16: vLLM 0.32.0 answered a prompt of 37 tokens wrongly in
-# bfloat16 on a CPU with AMX, and rightly with AMX hidden from it. And float32 is the one type that
-# every CPU computes in hardware.
+# float32 and not the weights' own bfloat16: it is the one type that every CPU computes in hardware.
+# bfloat16 is sound where it was tried, and yet fails the question for the capital of France on some
+# CPUs: the first token of its answer is nearly tied with another (Episode 05 shows it).
 CPU_DTYPE = "float32"
 
 # At 46,080 bytes a token in float32, vLLM's smallest pool on a CPU (1 GiB) holds this many tokens

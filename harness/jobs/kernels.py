@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,6 @@ SDPA = {
     "sdpa-math": lambda: sdpa_kernel(SDPBackend.MATH),
     "sdpa-efficient": lambda: sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION),
 }
-# What an operator in the profile says of the kernel that ran.
 OPERATORS = {
     "aten::_scaled_dot_product_flash_attention_for_cpu": "flash",
     "aten::_scaled_dot_product_attention_math": "math",
@@ -238,18 +238,19 @@ def ceilings() -> Iterator[dict[str, Any]]:
         left, right = torch.randn(2, side, side).to(DTYPES[dtype])
         out = torch.empty_like(left)
         work = {"dtype": dtype, "flop": 2.0 * side**3, "moved_bytes": 3.0 * left.nbytes}
-        yield from _rows("matmul", work, lambda _, a=left, b=right, c=out: torch.mm(a, b, out=c))
+        yield from _rows("matmul", work, partial(torch.mm, left, right, out=out))
     for size in (1 << 20, 64 << 20, 512 << 20):
         source, target = torch.ones(2, size // 4)
         work = {"dtype": "float32", "size_bytes": size, "moved_bytes": 2.0 * size}
-        yield from _rows("copy", work, lambda _, a=source, b=target: b.copy_(a))
+        yield from _rows("copy", work, partial(target.copy_, source))
 
 
-def _rows(op: str, work: dict[str, Any], call: Call) -> Iterator[dict[str, Any]]:
-    call(0)
+def _rows(op: str, work: dict[str, Any], run: Callable[[], Any]) -> Iterator[dict[str, Any]]:
+    run()
     began = time.perf_counter_ns()
-    call(0)
-    for sample, took_ns in enumerate(timed(call, time.perf_counter_ns() - began), start=1):
+    run()
+    samples = timed(lambda _: run(), time.perf_counter_ns() - began)
+    for sample, took_ns in enumerate(samples, start=1):
         yield {"op": op, "sample": sample, "took_ns": took_ns, **work}
 
 
@@ -269,8 +270,7 @@ def attention(shape: Shape, asked: list[str]) -> tuple[list[dict[str, Any]], dic
 
 
 def errors() -> list[dict[str, Any]]:
-    """How far each backend is from attention in 64 bits, for the same random numbers in its own
-    type: root of the mean square difference over that of the result."""
+    """How far each backend is from attention in 64 bits: relative root of the mean square."""
     found = []
     for dtype in DTYPES:
         for q_tokens in (37, 512, 1):
@@ -317,7 +317,7 @@ def shares(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="file to write, JSON lines")
     parser.add_argument("--repeat", type=int, required=True)
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """What each precision does to a model's predictions, computed by vLLM itself, in this process.
 
     PY harness/jobs/scores.py --out FILE --repeat N --texts FILE --question TEXT
-        --reference FOLDER --variant NAME=FOLDER,DTYPE,KV[,no-amx] ...
+        --reference FOLDER --variant NAME=FOLDER,DTYPE,KV[,no-amx][,PIECES] ...
 
 What: the first engine loads FOLDER in 32 bits and keeps, for every token of fixed texts, what it
 holds likely. Each variant then reads the same texts, and a row a token says how far it is off: the
@@ -11,9 +11,10 @@ log-probabilities, and the divergence needs all of them. A hook on compute_logit
 
 The texts are prefilled in pieces of 64 tokens, and vLLM's attention on a CPU reads keys and values
 from its cache alone, so that what is rounded in the cache is what is scored. Each variant also
-continues the texts greedily, eight at once, and answers one question. DTYPE: float32, float16, bfloat16. KV: auto, fp8, ...
-no-amx: the processor's tile instructions are hidden from vLLM. PIECES of another size are the
-control: the same engine twice, summed in another order (a fifth field, a number of tokens).
+continues the texts greedily, eight at once, and answers one question. DTYPE: float32, float16 or
+bfloat16. KV: auto, fp8 and the like. no-amx: the processor's tile instructions are hidden from
+vLLM. A number as the last field is another size of pieces: the control, the same sums cut in
+another way.
 
 What ran is read from the engine's own objects and from torch.profiler over a few steps.
 Last line: one JSON object, mean divergence by variant.

@@ -9,11 +9,11 @@ It learns the target's next-token probabilities (the eight likeliest of each ste
 answers that the target gave (answers.py): cross-entropy, AdamW, a fixed number of steps. The
 weights that it imitates came through 4 bits; what it learns is that model.
 
---random leaves it as it begins: the null line, a draft that is never right.
+--random gives it random weights instead: the null line, a draft that is never right.
 
 One command: `PYTHON harness/models/draft.py --base MODEL --out FOLDER`. training.jsonl has a line
-for every ten steps and, at the end, how often its likeliest token is the target's on answers that
-it did not see. The last line printed is one JSON object.
+for every ten steps (took_ns: processor time) and, at the end, how often its likeliest token is the
+target's on answers that it did not see. The last line printed is one JSON object.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def loss_of(model: LlamaForCausalLM, batch: Batch, backward: bool) -> tuple[floa
 def train(model: LlamaForCausalLM, answers: Answers, steps: int, log: Path) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.01)
     generator = torch.Generator().manual_seed(SEED)
-    order, seen, began = torch.empty(0, dtype=torch.long), 0, time.monotonic_ns()
+    order, seen, began = torch.empty(0, dtype=torch.long), 0, time.process_time_ns()
     for step in range(1, steps + 1):
         if len(order) < BATCH:
             mixed = torch.randperm(len(answers.rows), generator=generator)
@@ -152,7 +152,7 @@ def train(model: LlamaForCausalLM, answers: Answers, steps: int, log: Path) -> N
         optimizer.step()
         seen += len(batch.ids)
         if step % 10 == 0 or step == steps:
-            took_ns = time.monotonic_ns() - began
+            took_ns = time.process_time_ns() - began
             write(log, step=step, tokens_seen=seen, loss=round(loss, 4), took_ns=took_ns, note="")
 
 
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--random", action="store_true", help="untrained: the null line")
     asked = parser.parse_args()
-    began = time.monotonic()
+    began = time.process_time()
     torch.manual_seed(SEED)
     config = small(json.loads((asked.base / "config.json").read_text(encoding="utf-8")))
     model = LlamaForCausalLM(LlamaConfig(**config)).float()
@@ -203,12 +203,12 @@ def main() -> None:
         answers, log = Answers(answers_folder(asked.base)), asked.out / "training.jsonl"
         train(model, answers, asked.steps, log)
         loss, agrees = held_out(model, answers)
-        took_ns = round(1e9 * (time.monotonic() - began))
+        took_ns = round(1e9 * (time.process_time() - began))
         note = f"held out: the same likeliest token at {agrees:.4f} of the places"
         write(log, step=asked.steps, tokens_seen=0, loss=round(loss, 4), took_ns=took_ns, note=note)
         said |= {"held_out_loss": loss, "held_out_agrees_frac": agrees}
     save(model, config, asked.base, asked.out)
-    print(json.dumps(said | {"took_s": round(time.monotonic() - began, 1)}))
+    print(json.dumps(said | {"took_s": round(time.process_time() - began, 1)}))
 
 
 if __name__ == "__main__":

@@ -112,8 +112,8 @@ def awq(weight: Tensor) -> dict[str, Tensor]:
 def _compressed(
     kind: str, weights: dict[str, Any], inputs: dict[str, Any] | None
 ) -> dict[str, Any]:
-    group = {"targets": ["Linear"], "weights": {"type": "int", "symmetric": True, "dynamic": False}}
-    group["weights"] |= weights
+    of_weights = {"type": "int", "symmetric": True, "dynamic": False} | weights
+    group: dict[str, Any] = {"targets": ["Linear"], "weights": of_weights}
     return {
         "quant_method": "compressed-tensors",
         "format": kind,

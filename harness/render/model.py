@@ -118,8 +118,11 @@ def model(
                 fault = f"the input {each.name!r} has no stops"
             elif each.default is not None and each.default not in each.stops:
                 fault = f"the default of {each.name!r} is none of its stops"
-        if bool(check) != any(each.within is not None for each in outputs):
-            fault = "a `check` and an output that has a `within` come together, or neither"
+        held = any(each.within is not None for each in outputs)
+        if check and not held:
+            fault = "no output has a `within`, so nothing holds it against the recording"
+        elif held and not check:
+            fault = fault or "an output has a `within`, and no `check` gives its recorded points"
         if fault:
             raise HarnessError(f"model {name!r}: {fault}")
         return Model(name, title, formula, inputs, outputs, constants, check, function)

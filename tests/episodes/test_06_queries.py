@@ -160,21 +160,22 @@ def test_a_label_is_judged_as_it_stands_and_by_the_first_one_named(path: Path) -
 def test_two_equal_samples_are_as_far_apart_as_chance_and_two_others_are_not(
     tmp_path: Path,
 ) -> None:
-    """60 and 40 against the same, and against 40 and 60: chi-squared is 0 and 2 x 400 / 100."""
+    """60 and 40 against the same, and against 40 and 60: chi-squared is 0 and 2 x 400 / 100. The
+    plain engine has twice as many answers, of which the second half is held against the others."""
     recording = create(tmp_path / "r.duckdb")
+    sides = (("vllm", "sampled-plain", 60), ("draft", "sampled", 60), ("eagle", "sampled", 40))
     with recording.transaction():
-        for cell_id, (variant, first) in enumerate(
-            (("vllm", 60), ("draft", 60), ("eagle", 40)), start=1
-        ):
-            recording.insert("cell", [cell(cell_id, variant=variant, sweep="sampled")])
+        for cell_id, (variant, sweep, first) in enumerate(sides, start=1):
+            recording.insert("cell", [cell(cell_id, variant=variant, sweep=sweep)])
+            tokens = ["a"] * first + ["b"] * (100 - first)
             told = [
-                request(cell_id, i, token_text=["a" if i <= first else "b"], text_id="one")
-                for i in range(1, 101)
+                request(cell_id, i, token_text=[token], text_id="one")
+                for i, token in enumerate(tokens * (2 if variant == "vllm" else 1), start=1)
             ]
             recording.insert("request", told)
     recording.close()
     found = {row["variant"]: row for row in rows(recording.path, "sampled")}
-    assert (found["draft"]["df"], found["draft"]["chi2"]) == (1, 0)
+    assert all((found[of]["df"], found[of]["chi2"]) == (1, 0) for of in ("draft", "again"))
     assert found["eagle"]["chi2"] == pytest.approx(8.0)
     assert found["eagle"]["z"] == pytest.approx((2 - (1 - 2 / 9)) / (2 / 9) ** 0.5)
 

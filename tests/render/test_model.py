@@ -132,3 +132,15 @@ def test_a_file_gives_its_models_and_a_fault_its_name(tmp_path: Path) -> None:
     path.write_text("import nothing_there\n")
     with pytest.raises(HarnessError, match=r"model\.py: ModuleNotFoundError"):
         load(path)
+
+
+def test_plain_arithmetic_needs_no_recording() -> None:
+    def double(a: float) -> dict[str, float]:
+        """Twice?"""
+        return {"b": 2 * a}
+
+    inputs = [Input("a", "A", [1, 2])]
+    plain = model(formula="b = 2 a", inputs=inputs, outputs=[Output("b", "B")])(double)
+    assert plain.check == "" and Fitted(plain, None)({"a": 2}) == {"b": 4}
+    with pytest.raises(HarnessError, match="no `check` gives its recorded points"):
+        model(formula="", inputs=inputs, outputs=[Output("b", "B", within=0.1)])(double)

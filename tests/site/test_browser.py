@@ -19,6 +19,7 @@ PAGES = [
     "episodes/02-equal-work-runtime-baseline/",
     "episodes/03-prefix-reuse/",
     "episodes/04-batching-scheduling-and-mixed-traffic/",
+    "episodes/07-parallelism-within-one-node/",
     "episodes/15-saturation-slo-and-cost/",
     "lessons/",
     "method/",

@@ -83,8 +83,12 @@ function review(cards) {
         return item;
       }),
   );
+  if (!items.length) {
+    const none = document.createElement("li");
+    none.textContent = "Nothing is due today.";
+    items.push(none);
+  }
   list?.replaceChildren(...items);
-  if (list && !items.length) list.textContent = "Nothing is due today.";
 }
 
 /** @param {string} said */

@@ -9,6 +9,7 @@ import { parse } from "./grade.js";
 const WIDTH = 600;
 const HEIGHT = 260;
 const EDGE = 28;
+const LEFT = 64; // room for the numbers of the scale
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @param {HTMLElement} question @returns {number[][]} x, y, and the band that is right */
@@ -25,7 +26,7 @@ function top(points) {
 }
 
 /** @param {number} i @param {number} count */
-const across = (i, count) => EDGE + ((WIDTH - 2 * EDGE) * i) / Math.max(1, count - 1);
+const across = (i, count) => LEFT + ((WIDTH - LEFT - EDGE) * i) / Math.max(1, count - 1);
 
 /**
  * @param {string} name
@@ -66,8 +67,9 @@ export function addPicture(question) {
   const svg = /** @type {SVGSVGElement} */ (part("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}` }));
   for (const share of [0, 0.5, 1]) {
     const y = HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * share;
-    svg.append(part("line", { x1: EDGE, x2: WIDTH - EDGE, y1: y, y2: y }));
-    svg.append(part("text", { x: EDGE, y: y - 4 }, `${Number((most * share).toPrecision(3))}`));
+    svg.append(part("line", { x1: LEFT, x2: WIDTH - EDGE, y1: y, y2: y }));
+    const place = { x: LEFT - 10, y: y + 5, "text-anchor": "end" };
+    svg.append(part("text", place, `${Number((most * share).toPrecision(3))}`));
   }
   points.forEach(([x], i) => {
     const place = { x: across(i, points.length), y: HEIGHT - 8, "text-anchor": "middle" };

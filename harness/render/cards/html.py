@@ -164,12 +164,14 @@ def _whys(text: CardText, question: Question, key: Key) -> str:
             for i, option in enumerate(question.options)
         )
     if kind == "line":
-        other = text.html(f"{where}.otherwise", question.otherwise)
         rows = "".join(
             _why(i, question.options[place].right, f"<strong>Line {i + 1}</strong>", whys[place])
             for i, place in enumerate(key.marked)
             if place >= 0
         )
+        if -1 not in key.marked:
+            return rows
+        other = text.html(f"{where}.otherwise", question.otherwise)
         return rows + _why(-1, False, "<strong>Any other line</strong>", other)
     if kind == "order":
         items = "".join(
@@ -182,7 +184,7 @@ def _whys(text: CardText, question: Question, key: Key) -> str:
             f"{text.html(f'{where}.slip[{i}].say', slip.say)}</div>"
             for i, (slip, band) in enumerate(zip(question.slips, key.slips, strict=True), 1)
         )
-        return f'<p class="tbt-whole"><strong>{escaped(key.answer)}</strong></p>{slips}'
+        return slips
     if kind == "sketch":
         rows_ = queries.Result([question.x_label, question.y_label], list(key.points))
         formats = {question.x_label: "g", question.y_label: question.format}

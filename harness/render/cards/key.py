@@ -110,9 +110,8 @@ def _order(text: CardText, question: Question, where: str) -> Key:
 
 
 def _line(text: CardText, question: Question, where: str) -> Key:
-    lines = [
-        line for line in text.raw(f"{where}.lines", question.lines).split("\n") if line.strip()
-    ]
+    shown = text.raw(f"{where}.lines", question.lines).split("\n")
+    lines = [line for line in shown if line.strip()]
     marked = [-1] * len(lines)
     for place, option in enumerate(question.options):
         found = [i for i, line in enumerate(lines) if option.find in line]
@@ -122,9 +121,12 @@ def _line(text: CardText, question: Question, where: str) -> Key:
                 f" {len(found)} lines, or in that of another option: it must tell one line"
             )
         marked[found[0]] = place
-    right = next(
-        i for i, place in enumerate(marked) if place >= 0 and question.options[place].right
-    )
+    if -1 in marked and not question.otherwise:
+        raise HarnessError(
+            f"{text.card.path}: {where}.otherwise: is missing, and line {marked.index(-1) + 1} is"
+            " no option"
+        )
+    right = marked.index([option.right for option in question.options].index(True))
     return Key({"key": str(right)}, lines=tuple(lines), marked=tuple(marked))
 
 

@@ -4,7 +4,7 @@ import difflib
 import html
 import re
 
-from markdown.extensions.toc import slugify
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from harness.errors import HarnessError
 from harness.render.cards.card import Card, Source

@@ -33,8 +33,8 @@ def build(
 ) -> dict[str, str]:
     """The files to write, by name. pages: Markdown of the pages that cards may link to, by its name
     under docs/. Raises HarnessError, naming file and key, at the first fault of a card."""
-    links, files = Links(chapters, pages), {}
-    cards = []
+    links, cards = Links(chapters, pages), []
+    files: dict[str, str] = {}
     for card in read_all(root):
         made, data = _made(card, root, recorded, kept, links)
         cards.append(made)

@@ -18,7 +18,7 @@ KEYS = {
     "multi": (("options",), ()),
     "number": (("answer",), ("unit", "format", "factor", "slips")),
     "order": (("options",), ()),
-    "line": (("options", "lines", "otherwise"), ()),
+    "line": (("options", "lines"), ("otherwise",)),
     "sketch": (
         ("points", "x", "y", "x_label", "y_label", "need"),
         ("where", "unit", "format", "factor"),
@@ -52,6 +52,8 @@ def check_question(card: "Card", question: "Question") -> None:
                 f"a {question.type} does not take it")  # fmt: skip
     require(path, f"{where}.ask", "\n" not in question.ask.strip(), "is one paragraph: see `show`")
     require(path, f"{where}.explain", bool(question.explain.strip()), "is empty")
+    says = question.type != "number" or "{{ answer }}" in question.explain
+    require(path, f"{where}.explain", says, "of a number says it: {{ answer }}")
     require(path, f"{where}.factor", question.factor > 1, "is a ratio above 1")
     require(path, f"{where}.hints", len(question.hints) <= MOST_HINTS, f"at most {MOST_HINTS}")
     if card.level in ("L1", "L2"):

@@ -33,6 +33,7 @@ _FLAT = [
     (r"<(/?)h3>", r"<\1h4>"),
     (r"<(/?)h2>", r"<\1h3>"),
     (r' id="[^"]*"', ""),
+    (r'class="tbt-option"', 'class="tbt-flat"'),  # no longer a control and its label, side by side
 ]
 _QUESTION = re.compile(
     r"(<section [^>]*>\s*<h2>.*?</h2>).*?(<legend>.*?</legend>).*?" + _KEY, re.DOTALL

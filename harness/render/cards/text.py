@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import markdown
+import markdown  # type: ignore[import-untyped]
 from jinja2 import Environment, StrictUndefined, TemplateError
 from markupsafe import Markup
 
@@ -92,7 +92,7 @@ class CardText:
         """Markdown with macros as HTML. key: where it stands, for errors."""
         text = self._rendered(key, source, given)
         self._markdown.reset()
-        return self._markdown.convert(text).strip()
+        return str(self._markdown.convert(text)).strip()
 
     def line(self, key: str, source: str, **given: Any) -> str:
         """One paragraph as HTML without its <p>. Raises HarnessError where it is more."""

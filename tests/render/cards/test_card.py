@@ -29,6 +29,7 @@ def test_a_card_is_read(card: Path) -> None:
         ("minutes = 11", 'minutes = "11"', "card.minutes must be int"),
         ("minutes = 11", "minute = 11", r"unknown key card\.minute "),
         ('id = "many"', 'id = "one"', "question: two have one id"),
+        ("It was {{ answer }}.", "It was so.", r"question\[wait\]\.explain: of a number says it"),
         ('type = "multi"', 'type = "all"', r"question\[many\]\.type: is one of single"),
         ('text = "Neither"', 'text = "None of these"', r"option\[3\]\.text: must stand by itself"),
         ('text = "Neither"\n', "", r"question\[one\]\.option\[3\]\.text: is missing"),
@@ -64,7 +65,7 @@ def test_a_kind_has_what_it_needs(card: Path) -> None:
     change(card, 'kind = "Concept"', 'kind = "Code reading"')
     cards.load(card)
     content = card.read_text(encoding="utf-8")
-    begun = '[[question]]\nid = '
+    begun = "[[question]]\nid = "
     start, end = content.index(f'{begun}"pick"'), content.index(f'{begun}"draw"')
     card.write_text(content[:start] + content[end:], encoding="utf-8")
     with pytest.raises(HarnessError, match="a card of the kind Code reading asks for a line"):

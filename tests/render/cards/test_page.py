@@ -92,6 +92,7 @@ def test_a_stale_explanation_stops_the_build(card: Path, root: Path) -> None:
         ("minutes = 11", "minutes = 6", r"minutes: it says 6, reading and answering take about"),
         ('value = \'1000 *', 'value = \'1.1 *', r"question\[wait\]: the slip .* cannot be told"),
         ('find = "wait = 3"', 'find = "a"', r"\[pick\]\.option\[1\]\.find: 'a' stands in 3 lines"),
+        ('otherwise = "That line is quite right."\n', "", r"otherwise: is missing, and line 1"),
         ('x = "prompt_tokens"', 'x = "length"', r"question\[draw\]: no number in the column"),
         ('episode = "00"', 'episode = "01"', r"episode: 01 has no recording yet"),
     ],
