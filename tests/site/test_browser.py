@@ -32,6 +32,8 @@ PAGES = [
 Scheme = Literal["light", "dark"]
 SCHEMES = get_args(Scheme)
 WIDTHS = [1280, 390]
+# What axe finds hangs on the scheme (colours) or on the width (what scrolls), not on both at once.
+FOR_AXE = [(1280, "dark"), (390, "light")]
 
 
 @contextmanager
@@ -93,8 +95,9 @@ def test_a_page_is_whole(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.evaluate("document.querySelectorAll('article details').forEach(d => d.open = true)")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        if (width, scheme) in FOR_AXE:
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

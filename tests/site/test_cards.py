@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from harness.render.cards import card as cards
 from tests.render.conftest import REPO
-from tests.site.test_browser import SCHEMES, Scheme, opened
+from tests.site.test_browser import FOR_AXE, Scheme, opened
 
 pytestmark = pytest.mark.browser
 
@@ -166,8 +166,7 @@ def test_a_card_with_scripts_off(browser: Browser, address: str, kind: str) -> N
             assert shown.locator(".tbt-explain").is_visible()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), FOR_AXE)
 @pytest.mark.parametrize("slug", [*(card.slug for card in CARDS), "questions", "answers"])
 def test_a_card_is_accessible(
     browser: Browser, address: str, slug: str, width: int, scheme: Scheme
