@@ -268,17 +268,19 @@ inside AS (
 predicted AS (
     SELECT engine, max(load / b_s) AS predicted_per_s FROM inside WHERE share >= quantile
     GROUP BY engine)
-SELECT engine, count(*) AS repeats, count(*) FILTER (held > 0) AS with_held,
-    if(bool_and(held > 0 AND failed > 0), avg(middle_per_s), NULL) AS rate_per_s,
-    if(bool_and(held > 0 AND failed > 0), low95(middle_per_s), NULL) AS low_per_s,
-    if(bool_and(held > 0 AND failed > 0), high95(middle_per_s), NULL) AS high_per_s,
-    min(high_per_s) AS least_failed_per_s,
-    100 * if(bool_and(held > 0 AND failed > 0), avg(middle_per_s / capacity_per_s), NULL)
-        AS capacity_percent,
-    any_value(capacity_per_s) AS capacity_per_s, any_value(predicted_per_s) AS predicted_per_s,
-    any_value(predicted_per_s) >= if(bool_and(held > 0), avg(middle_per_s), min(high_per_s))
-        AS below_prediction
-FROM search LEFT JOIN predicted USING (engine) GROUP BY engine ORDER BY engine DESC
+SELECT *, CASE WHEN coalesce(high_per_s, least_failed_per_s) < predicted_per_s THEN 'below'
+        WHEN low_per_s > predicted_per_s THEN 'above' ELSE 'tie' END AS against_predicted
+FROM (
+    SELECT engine, count(*) AS repeats, count(*) FILTER (held > 0) AS with_held,
+        bool_and(held > 0 AND failed > 0) AS is_found,
+        if(is_found, avg(middle_per_s), NULL) AS rate_per_s,
+        if(is_found, low95(middle_per_s), NULL) AS low_per_s,
+        if(is_found, high95(middle_per_s), NULL) AS high_per_s,
+        min(s.high_per_s) AS least_failed_per_s,
+        if(is_found, 100 * avg(middle_per_s / capacity_per_s), NULL) AS capacity_percent,
+        any_value(capacity_per_s) AS capacity_per_s, any_value(predicted_per_s) AS predicted_per_s
+    FROM search s LEFT JOIN predicted USING (engine) GROUP BY engine)
+ORDER BY engine DESC
 
 -- name: caps
 -- One rate, offered to the engine without a cap, with one in front of it and with one in it: VALID

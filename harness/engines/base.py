@@ -17,9 +17,8 @@ from harness.errors import HarnessError
 
 PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
 
-# float32 and not the weights' own bfloat16: it is the one type that every CPU computes in hardware.
-# bfloat16 is sound where it was tried, and yet fails the question for the capital of France on some
-# CPUs: the first token of its answer is nearly tied with another (Episode 05 shows it).
+# float32 and not the weights' own bfloat16, in which vLLM fails a question that it answers in
+# float32 (Episode 02): it is the one type that every CPU computes in hardware.
 CPU_DTYPE = "float32"
 
 # At 46,080 bytes a token in float32, vLLM's smallest pool on a CPU (1 GiB) holds this many tokens

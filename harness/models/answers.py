@@ -9,7 +9,7 @@ The prompts are of the three kinds that Episode 06 measures (copying edits, temp
 open prose), about other subjects: the proposers know the domain, not the prompts.
 
 One command: `PYTHON harness/models/answers.py --base MODEL --out FOLDER` with an environment that
-has torch and transformers (about five minutes on one core). The last line is one JSON object.
+has torch and transformers (minutes on one core). The last line is one JSON object.
 """
 
 import argparse
